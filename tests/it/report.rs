@@ -279,6 +279,27 @@ fn runs_of_word_problems_have_the_studys_figures() {
 }
 
 #[test]
+fn the_smallest_run_has_a_page_alone_and_beside_another() {
+    let suite = synthetic::suite(&[Task::Copy], 1..=1, 1);
+    let run = |model: &str| {
+        let samples = synthetic::samples(model, &suite, 3.0, 1);
+        ReportRun::new(model, synthetic::manifest(model, model, &suite), &suite, samples)
+    };
+    let chapter = Chapter {
+        id: "empty".into(),
+        title: "Nothing".into(),
+        lead: String::new(),
+        notes: Vec::new(),
+        figures: Vec::new(),
+    };
+    let runs = [run("A"), run("B")];
+    for shown in [&runs[..1], &runs[..]] {
+        let html = page(shown, std::slice::from_ref(&chapter));
+        assert!(html.contains("<section id=\"summary\">") && !html.contains("id=\"empty\""), "{html}");
+    }
+}
+
+#[test]
 fn differences_without_an_error_are_drawn_and_named() {
     let suite = synthetic::suite(&[Task::Add, Task::Copy, Task::Rev], 1..=6, 8);
     let run = |model: &str, keep: &dyn Fn(&Sample) -> bool, skill: f64| {

@@ -390,7 +390,16 @@ fn runs(study: &Study) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Evaluation, Observation, StudyRun};
     use super::*;
+    use earnest_tasks::suite::gsm_symbolic::Prompt;
+
+    #[test]
+    fn every_template_has_the_syntax_of_one() {
+        for (name, _) in &TEMPLATES {
+            PAGES.get_template(name).unwrap();
+        }
+    }
 
     #[test]
     fn the_paper_alone_has_all_tables_and_no_connection() {
@@ -404,5 +413,45 @@ mod tests {
         assert!(html.contains("default-src 'none'") && !html.contains("NaN"));
         assert!(html.contains("of its 10 of 20, 9 remain; of the 2 after Holm&#39;s correction, 1"), "{html}");
         assert!(!html.contains("Questions of ours"));
+    }
+    #[test]
+    fn answers_stand_in_every_section_and_their_names_are_no_markup() {
+        let evaluation = |model: &str| {
+            let mut evaluation = Evaluation::new(model, Prompt::Gsm);
+            for (template, instance) in (0..16).flat_map(|template| (-1..4).map(move |instance| (template, instance))) {
+                let row = Observation {
+                    template: format!("t{template}"),
+                    instance,
+                    variant: instance >= 0,
+                    correct: (template + 2 * instance) % 5 != 0,
+                    gamma: Some(f64::from(template as u8) / 4.0 + instance as f64),
+                    failure: None,
+                };
+                if instance > 1 {
+                    evaluation.harder.entry("p1".to_owned()).or_default().push(row.clone());
+                }
+                evaluation.rows.push(row);
+            }
+            evaluation
+        };
+        let run = StudyRun {
+            run: "run-<1>".to_owned(),
+            model: "<mine>".to_owned(),
+            prompts: vec![Prompt::Gsm],
+            questions: vec!["The originals are GSM-Base: all 100 known GSM8K questions.".to_owned()],
+            limits: vec!["asks 10 of the 50 variants of a template".to_owned()],
+        };
+        let study = Study::new(vec![run], vec![evaluation("gemma-2-2b"), evaluation("<mine>")], None);
+        let html = page(&study).unwrap();
+        for part in ["results", "harder", "questions", "claims", "artefacts", "formulas", "figures", "tables"] {
+            assert!(html.contains(&format!("<section id=\"{part}\">")), "{part} is missing in {html}");
+        }
+        for part in ["listing", "choices", "runs"] {
+            assert!(html.contains(&format!("<details class=\"part\" id=\"{part}\">")), "{part} is missing in {html}");
+        }
+        assert!(html.contains("<th scope=\"row\">&lt;mine&gt;") && html.contains("<td>run-&lt;1&gt;</td>"), "{html}");
+        assert!(html.contains("<p class=\"dim of\">Questions of ours: originals published"), "{html}");
+        assert!(html.contains("<a href=\"#questions\">") && html.contains("<b>These runs:</b>"), "{html}");
+        assert!(html.contains("<th scope=\"col\" class=\"num\">diff.</th>") && html.contains("class=\"own\""), "{html}");
     }
 }

@@ -224,3 +224,159 @@ fn numbers(profiles: &[&NumeracyProfile]) -> Markup {
     };
     html("skills.html", context!(profiles => profiles.iter().map(of).collect::<Value>()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Anatomy, CapResult, ClassShare, Gain, PositionRow, TaskErrors, ThinkingResult};
+    use super::*;
+    use earnest_stats::psychometric::Counted;
+    use earnest_tasks::anatomy::ErrorClass;
+    use earnest_tasks::suite::profile::{Notation, NotationQuestion, ThinkingTask};
+
+    const LIMITS: [Limit; 3] = [
+        Limit { level: 0.9, estimate: 0.0, low: 0.0, high: 2.0 },
+        Limit { level: 0.5, estimate: 5.0, low: 4.0, high: 6.0 },
+        Limit { level: 0.1, estimate: 9.0, low: 7.0, high: f64::INFINITY },
+    ];
+
+    fn smallest(model: &str) -> NumeracyProfile {
+        NumeracyProfile {
+            format: 1,
+            run: format!("run of {model}"),
+            model: model.to_owned(),
+            finished: true,
+            answers: 0,
+            tokens: 0,
+            failed: 0,
+            seconds: 0.0,
+            skills: Vec::new(),
+            anatomy: Anatomy::default(),
+            notations: Vec::new(),
+            thinking: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+
+    fn skill(task: &str, falls: bool) -> SkillProfile {
+        SkillProfile {
+            task: task.to_owned(),
+            family: Family::Integers,
+            title: format!("<{task}>"),
+            shortest: 1,
+            longest: 20,
+            chance: 0.0,
+            asked: 4,
+            limits: LIMITS.to_vec(),
+            falls,
+            narrow: false,
+            counts: vec![Counted { length: 1, right: 3, asked: 4 }],
+        }
+    }
+
+    fn errors() -> Anatomy {
+        let classes = vec![ClassShare { class: ErrorClass::Carry, count: 3, share: 0.75, low: 0.3, high: 0.95 }];
+        let of_task = TaskErrors { task: "add".to_owned(), lengths: (1, 3), wrong: 4, classes: classes.clone() };
+        let position = PositionRow { task: "add".to_owned(), positions: vec![(1, 2)], decimals: vec![(0, 1)] };
+        Anatomy {
+            wrong: 4,
+            classes,
+            by_task: vec![of_task.clone()],
+            by_length: vec![of_task],
+            missed: vec![0, 2],
+            positions: vec![position],
+        }
+    }
+
+    fn notation(notation: Notation, difference: Option<f64>, tokens: Option<Vec<String>>) -> NotationResult {
+        NotationResult {
+            notation,
+            question: NotationQuestion::Sum,
+            length: 4,
+            right: 9,
+            asked: 10,
+            difference,
+            low: difference,
+            high: difference,
+            p_holm: difference,
+            holds: difference.is_some(),
+            example: "1 2 + 3 4".to_owned(),
+            tokens,
+        }
+    }
+
+    fn thinking() -> ThinkingResult {
+        let largest = CapResult {
+            cap: Some(64),
+            asked: 10,
+            right: 8,
+            accuracy: 0.8,
+            low: 0.5,
+            high: 0.9,
+            cut: 1,
+            tokens: 40.0,
+            seconds: 0.5,
+            right_per_thousand_tokens: Some(20.0),
+            right_per_second: None,
+            gain: None,
+        };
+        let gain = Gain { difference: 0.5, low: 0.2, high: 0.7, p_holm: 0.01, holds: true };
+        let none = CapResult { cap: None, gain: Some(gain), ..largest.clone() };
+        ThinkingResult { kind: ThinkingTask::Products, length: 2, caps: vec![none, largest], enough: 1 }
+    }
+
+    fn fullest(model: &str) -> NumeracyProfile {
+        NumeracyProfile {
+            finished: false,
+            skills: vec![skill("add", true), skill("rev", false)],
+            anatomy: errors(),
+            notations: vec![
+                notation(Notation::Plain, None, Some(vec!["<E0>".to_owned()])),
+                notation(Notation::Words, Some(-0.25), None),
+            ],
+            thinking: vec![thinking()],
+            ..smallest(model)
+        }
+    }
+
+    const PARTS: [&str; 8] =
+        ["limits", "differences", "rising", "anatomy", "positions", "notations", "thinking", "numbers"];
+
+    fn parts(html: &str) -> Vec<&'static str> {
+        PARTS.into_iter().filter(|part| html.contains(&format!("<section id=\"{part}\">"))).collect()
+    }
+
+    #[test]
+    fn a_profile_without_answers_has_a_page() {
+        let html = page(&[&smallest("M")], &[]).unwrap();
+        assert_eq!(parts(&html), ["limits", "anatomy", "numbers"]);
+        assert!(html.contains("<p>No wrong answer.</p>") && !html.contains("<h3>"), "{html}");
+    }
+
+    #[test]
+    fn two_full_profiles_have_every_part_and_their_texts_are_no_markup() {
+        let limits = [LIMITS[1], LIMITS[0]];
+        let (task, title) = ("add".to_owned(), "<add>".to_owned());
+        let differs =
+            LimitDifference { task, family: Family::Integers, title, limits, p: 0.00001, p_holm: 0.00001, holds: true };
+        let html = page(&[&fullest("<A>"), &fullest("B")], &[differs.clone(), differs]).unwrap();
+        assert_eq!(parts(&html), PARTS);
+        for part in [
+            "<b>&lt;A&gt;</b>: 2 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
+            "≠ marks differences that hold after Holm's adjustment.</span></p>",
+            "<p>2 of 2 skills differ after Holm's adjustment;",
+            "<td class=\"num\">5.0 (4.0-6.0)</td><td class=\"num\">&lt;1 (&lt;1-2.0)</td><td class=\"num\">&lt;0.0001</td>",
+            "<li><b>&lt;A&gt;</b> &lt;rev&gt; <small>Integers (NUPA)</small>: right by length 1: 3/4</li>",
+            "<h3>B</h3><div class=\"anatomy\">",
+            "<p>First missed carry or borrow, by position from the right: 2: 2.</p>",
+            "<th>&lt;add&gt; <small>Integers (NUPA)</small>, 1-3</th><td class=\"num\">4</td>",
+            "<th>chance, one digit replaced</th><td></td>",
+            "<td class=\"tokens\"><code>&lt;E0&gt;</code><wbr></td>",
+            "<span class=\"holds\">-25</span> <small>[-25, -25]</small></td><td class=\"num\"></td><td class=\"tokens\">1 2 + 3 4</td>",
+            "<span class=\"holds\">+50</span> <small>[+20, +70]</small>",
+            "<th>64 <small>enough</small></th><td class=\"num\">80 <small>[50, 90]</small></td><td class=\"num\">40</td>",
+            "<td class=\"num\">no limit</td><td>budget spent</td>",
+        ] {
+            assert!(html.contains(part), "{part} is missing in {html}");
+        }
+    }
+}
