@@ -23,4 +23,5 @@ pub use histogram::{Distribution, Histogram, histogram};
 pub use limits::{LimitBar, LimitPanel, LimitRow, limits};
 pub use scale::Scale;
 pub use stacked::{Stacked, stacked};
-pub use svg::{escape, number};
+pub(crate) use svg::escape;
+pub use svg::number;

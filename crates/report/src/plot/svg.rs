@@ -92,7 +92,7 @@ fn tooltip(tip: &str) -> String {
 
 /// Escapes a text for content and quoted attributes of HTML and SVG. Control characters that XML does not allow become the
 /// replacement character.
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
