@@ -225,9 +225,9 @@ fn outcomes_without_an_answer_and_missing_models_are_left_out() {
     // Of the first seed alone, questions b, c and d.
     assert_eq!((effect.questions, effect.difference.estimate), (3, 2.0 / 3.0));
     let text = results.to_text().replace("?110-", "?11");
-    assert!(DefenceResults::parse(&text).unwrap_err().contains("noise-1 has not one of 0, 1, - and ?"));
+    assert!(DefenceResults::parse(&text).unwrap_err().to_string().contains("noise-1 has not one of 0, 1, - and ?"));
     let text = results.to_text().replace("\"format\": 1", "\"format\": 2");
-    assert!(DefenceResults::parse(&text).unwrap_err().contains("the format is 2"));
+    assert!(DefenceResults::parse(&text).unwrap_err().to_string().contains("the format is 2"));
 }
 
 #[test]

@@ -144,8 +144,7 @@ pub fn execute(args: &DeviceArgs) -> Result<Exit, Failure> {
     if measured {
         say("measuring the device's memory and arithmetic".to_owned());
     }
-    let Opened { loaded, load_s, mut machine, peaks, profiler } =
-        open(&settings, &checkpoint, measured, args.profile)?;
+    let Opened { loaded, load_s, mut machine, peaks, profiler } = open(&settings, &checkpoint, measured, args.profile)?;
     let Loaded { mut engine, options } = loaded;
     let card = engine.card();
     say(format!("computing on {}", card.devices.join("; ")));

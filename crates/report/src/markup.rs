@@ -1,8 +1,8 @@
 //! Markup of pages, by the templates in `templates/`. Every text is escaped; drawings, styles and what a template made are not.
 use std::sync::LazyLock;
 
-use minijinja::{Error, UndefinedBehavior, escape_formatter};
 pub use minijinja::{Environment, Value, context};
+use minijinja::{Error, UndefinedBehavior, escape_formatter};
 
 use crate::ReportError;
 use crate::plot::{Figure, STYLES, escape};

@@ -1,6 +1,6 @@
 //! Events of a run in progress.
-use super::{Notice, Sample};
 use super::store::RunProgress;
+use super::{Notice, Sample};
 use earnest_engine::{Card, Statistics};
 
 /// A consumer of events: a progress bar, a file of events, a test.

@@ -85,7 +85,7 @@ impl SamplesInFlight {
         engine: &mut dyn Engine,
         (id, error, retryable): (RequestId, String, bool),
         notice: impl FnOnce(RunNotice),
-    ) -> Result<Option<Landed>, RunError> {
+    ) -> Result<Option<Finished>, RunError> {
         let sent = self.take(id)?;
         if retryable && !sent.retried {
             if let Some(sample) = self.samples.get(&sent.index) {

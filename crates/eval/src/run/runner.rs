@@ -13,8 +13,8 @@ use earnest_answer::opened_by;
 use earnest_engine::{Card, Completion, Engine, Event, Input, Logprobs, Request, RequestId};
 use earnest_results::store::{RunProgress, SampleWriter};
 use earnest_results::{
-    Budgets, Ended, FailureKind, Generated, Generation, Notice, Plan, PlannedSample, Reporter, Room, RunError, RunEvent,
-    RunNotice, SAMPLE_FORMAT, Sample, SampleFailure, Teller,
+    Budgets, Ended, FailureKind, Generated, Generation, Notice, Plan, PlannedSample, Reporter, Room, RunError,
+    RunEvent, RunNotice, SAMPLE_FORMAT, Sample, SampleFailure, Teller,
 };
 use earnest_tasks::suite::{Item, Suite};
 
@@ -189,7 +189,7 @@ impl Runner<'_> {
                     Event::Finished(completion) => in_flight.finished(*completion)?,
                     Event::Failed { id, error, retryable } => {
                         let notice = |notice: RunNotice| reporter.event(&RunEvent::notice(notice));
-                        flights.failed(engine, (id, error, retryable), notice)?
+                        in_flight.failed(engine, (id, error, retryable), notice)?
                     }
                 };
                 if let Some(finished) = finished {

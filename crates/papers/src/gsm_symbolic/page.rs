@@ -132,9 +132,9 @@ fn figures(study: &Study) -> Markup {
     let figure = |shown: &ResultTable| {
         let beginning = format!("Figure {}: ", shown.number);
         let of_number = drawn.iter().filter(|(number, _)| *number == shown.number);
-        let drawn = of_number.map(|(_, figure)| {
-            context!(title => figure.title.trim_start_matches(&beginning), svg => safe(figure.inline()))
-        });
+        let drawn = of_number.map(
+            |(_, figure)| context!(title => figure.title.trim_start_matches(&beginning), svg => safe(figure.inline())),
+        );
         let own = shown.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.ours.is_some());
         let (number, title, notes) = (shown.number, &shown.title, &shown.notes);
         context!(number, title, own, drawn => drawn.collect::<Value>(), notes)

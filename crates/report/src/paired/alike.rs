@@ -1,7 +1,7 @@
 //! One scorer for runs whose own scorers differ.
 use super::Comparison;
-use earnest_results::{ComparisonNotice, Origin};
 use earnest_results::scores::Scores;
+use earnest_results::{ComparisonNotice, Origin};
 use earnest_tasks::suite::FINAL;
 
 /// Scorer of runs whose own ones differ: `final` if all runs have it, else the first of their own ones that all have. None where

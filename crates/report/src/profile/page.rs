@@ -88,7 +88,7 @@ fn all_limits(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) ->
             profile.seconds,
             counted(asked().filter(|skill| skill.narrow).count(), "interval"),
         );
-        context!(label => label(profiles, place), counts, finished => profile.finished)
+        context!(label => label(profiles, index), counts, finished => profile.finished)
     };
     let drawn = |family: &Family| panel(*family, profiles, differences).map(|figure| drawing(&figure));
     let stacks: Value = STACKS.iter().map(|stack| stack.iter().filter_map(drawn).collect::<Value>()).collect();

@@ -76,9 +76,9 @@ impl fmt::Display for FilesNotice {
             FilesNotice::UnreadableLeftOut { rows, problems } => {
                 write!(f, "left out {rows} unreadable rows: {}", problems.join("; "))
             }
-            FilesNotice::PromptsRebuilt => f.write_str(
-                "the prompts were not stored: they are rebuilt from the items, without the chat template",
-            ),
+            FilesNotice::PromptsRebuilt => {
+                f.write_str("the prompts were not stored: they are rebuilt from the items, without the chat template")
+            }
             FilesNotice::DocumentsUnscored { documents } => {
                 write!(f, "{documents} documents have no score: their metrics are null, and no mean has them")
             }

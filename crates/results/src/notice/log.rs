@@ -13,29 +13,70 @@ use crate::store::PACK_ITEMS;
 #[serde(tag = "code", rename_all = "kebab-case")]
 pub enum LogNotice {
     /// Logs of one tool are by several versions of it.
-    SeveralVersions { tool: Tool, versions: Vec<String> },
+    SeveralVersions {
+        tool: Tool,
+        versions: Vec<String>,
+    },
     /// Results without the samples that they are about.
-    WithoutSamples { problem: String },
+    WithoutSamples {
+        problem: String,
+    },
     /// The log is stored already, with other choices of the user.
-    OtherChoices { run: String, stored: String, settings: Vec<String> },
-    ToolFailed { run: String, reason: String },
-    ToolCancelled { run: String },
-    ToolUnfinished { run: String },
+    OtherChoices {
+        run: String,
+        stored: String,
+        settings: Vec<String>,
+    },
+    ToolFailed {
+        run: String,
+        reason: String,
+    },
+    ToolCancelled {
+        run: String,
+    },
+    ToolUnfinished {
+        run: String,
+    },
     /// Documents with the id of an earlier one.
-    Renamed { run: String, documents: usize },
+    Renamed {
+        run: String,
+        documents: usize,
+    },
     /// Prompts that are too long together to be stored.
-    PromptsNotStored { run: String, documents: usize },
+    PromptsNotStored {
+        run: String,
+        documents: usize,
+    },
     /// Questions that are too long together to be stored whole.
-    QuestionsCut { run: String, documents: usize },
+    QuestionsCut {
+        run: String,
+        documents: usize,
+    },
     /// Completions without an expected answer.
-    NoExpectedAnswer { run: String, completions: usize },
+    NoExpectedAnswer {
+        run: String,
+        completions: usize,
+    },
     /// Documents without a label of their cluster, where others have one.
-    NoClusterLabel { run: String, field: String, documents: usize },
+    NoClusterLabel {
+        run: String,
+        field: String,
+        documents: usize,
+    },
     /// A scorer of the results of which no sample has a score.
-    NoScoreBy { run: String, scorer: String },
+    NoScoreBy {
+        run: String,
+        scorer: String,
+    },
     /// A scorer whose scores are texts, with one of them.
-    TextScores { run: String, scorer: String, example: String },
-    NoScores { run: String },
+    TextScores {
+        run: String,
+        scorer: String,
+        example: String,
+    },
+    NoScores {
+        run: String,
+    },
 }
 
 impl LogNotice {
@@ -67,14 +108,12 @@ impl fmt::Display for LogNotice {
             LogNotice::NoScoreBy { run, scorer } => {
                 write!(f, "{run}: no sample has a score by {scorer}, which is in the log's results")
             }
-            LogNotice::TextScores { run, scorer, example } => write!(
-                f,
-                "{run}: scores of {scorer} are texts, such as \"{example}\": they are kept, and in no mean"
-            ),
-            LogNotice::NoScores { run } => write!(
-                f,
-                "{run}: the log has no scores; the setting `answers = FILE` reads its completions as answers"
-            ),
+            LogNotice::TextScores { run, scorer, example } => {
+                write!(f, "{run}: scores of {scorer} are texts, such as \"{example}\": they are kept, and in no mean")
+            }
+            LogNotice::NoScores { run } => {
+                write!(f, "{run}: the log has no scores; the setting `answers = FILE` reads its completions as answers")
+            }
             LogNotice::Renamed { run, documents } => write!(
                 f,
                 "{run}: {} {} the id of an earlier one; {} numbered (ID#2)",

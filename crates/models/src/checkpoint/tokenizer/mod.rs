@@ -354,8 +354,7 @@ fn without_marks(backend: &tokenizers::Tokenizer) -> Option<tokenizers::Tokenize
 
 /// Returns the ids that the post-processor adds before and after a text.
 fn affixes(backend: &tokenizers::Tokenizer) -> Result<(Vec<u32>, Vec<u32>), TokenizerFault> {
-    let encode =
-        |special: bool| backend.encode_fast("a", special).map_err(|e| TokenizerFault::Said(e.to_string()));
+    let encode = |special: bool| backend.encode_fast("a", special).map_err(|e| TokenizerFault::Said(e.to_string()));
     let (with, without) = (encode(true)?, encode(false)?);
     let (with, without) = (with.get_ids(), without.get_ids());
     if without.is_empty() {

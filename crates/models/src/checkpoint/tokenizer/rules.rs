@@ -123,8 +123,8 @@ fn template_tokens(step: &Value, key: &str) -> Result<(), TokenizerFault> {
             let token = piece.get("SpecialToken").and_then(|token| token.get("id")).and_then(Value::as_str);
             let Some(token) = token else { continue };
             if step.get("special_tokens").is_none_or(|defined| defined.get(token).is_none()) {
-                let index = format!("{key}.{form}[{index}]");
-                return Err(TokenizerFault::UndefinedToken { index, token: token.to_owned() });
+                let place = format!("{key}.{form}[{index}]");
+                return Err(TokenizerFault::UndefinedToken { place, token: token.to_owned() });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Provenance of the runs.
 use earnest_results::Origin;
-use minijinja::{Value, context};
+use minijinja::context;
 
 use super::summary::facts as counted;
 use crate::markup::{Markup, html};

@@ -127,8 +127,7 @@ impl Questions {
                     (((place, ((id, task), cluster)), (frame, [answer, thinking])), (question, gold, covariates)),
                 )| {
                     let frame = frame.ok_or(PackDamage::Frame)?;
-                    let segments =
-                        frame.segments(question, self.unmasked.remove(&at)).ok_or(PackDamage::Piece)?;
+                    let segments = frame.segments(question, self.unmasked.remove(&at)).ok_or(PackDamage::Piece)?;
                     let budget = Budget { answer, thinking };
                     let (stop_strings, keep_stop) = (frame.stop_strings.clone(), frame.keep_stop);
                     let continuations = self.continuations.remove(&at).unwrap_or_default();

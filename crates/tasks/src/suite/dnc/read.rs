@@ -153,9 +153,7 @@ fn drop_passage(found: &mut ReadFile, id: &str, row: &Map<String, Value>) -> Res
             match answer.get("number") {
                 None => Err(RowError::Missing("answer.number".to_owned())),
                 Some(Value::String(empty)) if empty.trim().is_empty() => Ok(None),
-                Some(value) => {
-                    Ok(Some(drop_problem(name, passage, question, number("answer.number", value)?)))
-                }
+                Some(value) => Ok(Some(drop_problem(name, passage, question, number("answer.number", value)?))),
             }
         })();
         match outcome {

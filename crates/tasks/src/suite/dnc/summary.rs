@@ -175,11 +175,7 @@ impl<'a> Part<'a> {
     }
 
     /// The row of several perturbations together; none without a pair.
-    fn pooled_row<'p, 'q: 'p>(
-        &self,
-        name: &str,
-        attacks: impl Iterator<Item = &'p Attack<'q>>,
-    ) -> Option<SummaryRow> {
+    fn pooled_row<'p, 'q: 'p>(&self, name: &str, attacks: impl Iterator<Item = &'p Attack<'q>>) -> Option<SummaryRow> {
         let pairs: Vec<Pair<'_>> = attacks.flat_map(|(_, pairs)| pairs.iter().copied()).collect();
         let compared = || compare(&pairs, Outcome::correct);
         (!pairs.is_empty()).then(|| row(&self.named(name), &pairs, &compared(), self.chosen))

@@ -197,9 +197,10 @@ fn budget(text: &str) -> Result<Value, OptionError> {
     match text {
         "generous" => Ok(json!("generous")),
         "2xL" | "2xl" => Ok(json!("2xL")),
-        _ => text.parse::<u64>().map(Value::from).map_err(|_| {
-            OptionError::usage(format!("'{text}' is neither generous, 2xL nor a number of tokens"))
-        }),
+        _ => text
+            .parse::<u64>()
+            .map(Value::from)
+            .map_err(|_| OptionError::usage(format!("'{text}' is neither generous, 2xL nor a number of tokens"))),
     }
 }
 

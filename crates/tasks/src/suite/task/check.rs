@@ -250,8 +250,7 @@ impl<'a> Survey<'a> {
             self.findings.add("answers that are no plain numbers, and what is read of them", || message);
         }
         if let Some(message) = unread(self.task, said, row, &item) {
-            self.findings
-                .add("reference solutions that end with another answer, as the reader sees it", || message);
+            self.findings.add("reference solutions that end with another answer, as the reader sees it", || message);
         }
         self.pairs.add(row, &item);
         self.questions += 1;

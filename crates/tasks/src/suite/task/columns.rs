@@ -236,9 +236,7 @@ impl Columns {
             _ if needs == Needs::Present => BTreeMap::new(),
             Some(all) => {
                 let value = |(name, expr): &(String, Expr)| {
-                    value_of(expr)
-                        .map(|value| (name.clone(), value))
-                        .map_err(|error| Problem::new("covariates", error))
+                    value_of(expr).map(|value| (name.clone(), value)).map_err(|error| Problem::new("covariates", error))
                 };
                 all.iter()
                     .map(value)

@@ -119,11 +119,7 @@ impl Task {
     ///
     /// # Errors
     /// The text of the task file that is wrong, and the reason.
-    pub(super) fn new(
-        definition: Definition,
-        setting: &Setting,
-        reader: Arc<RowReader>,
-    ) -> Result<Self, Wrong> {
+    pub(super) fn new(definition: Definition, setting: &Setting, reader: Arc<RowReader>) -> Result<Self, Wrong> {
         let Scorers { scorers, usual, chosen } = Scorers::of(&definition, setting.scorer.as_ref())?;
         let delimiter = scorers.iter().find_map(|scorer| match &scorer.method {
             Method::Likelihood { delimiter, .. } | Method::Perplexity { delimiter } => Some(delimiter.clone()),
@@ -166,8 +162,7 @@ impl Task {
         };
         let rows: Vec<Row> = rows.iter().enumerate().map(example).collect();
         let taken = self.reader.take(rows.iter(), Wanted::Example);
-        let taken =
-            taken.map_err(|limit| Wrong::new(self.reader.only_template.clone().unwrap_or_default(), limit))?;
+        let taken = taken.map_err(|limit| Wrong::new(self.reader.only_template.clone().unwrap_or_default(), limit))?;
         for (row, taken) in rows.iter().zip(taken) {
             match taken.and_then(|taken| self.shot(&row.values, taken)) {
                 Ok((key, _)) if self.shots.iter().any(|(known, _)| *known == key) => {}

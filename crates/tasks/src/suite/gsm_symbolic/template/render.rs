@@ -60,8 +60,7 @@ fn split(
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
-        let (inner, after) =
-            after.split_once('}').ok_or_else(|| failed(whole.to_owned(), TemplateFault::Unclosed))?;
+        let (inner, after) = after.split_once('}').ok_or_else(|| failed(whole.to_owned(), TemplateFault::Unclosed))?;
         if !before.is_empty() {
             pieces.push(Piece::Text(before.to_owned()));
         }
