@@ -101,7 +101,7 @@ impl BadRows {
             1 => "mend it, or continue without it: setting `skip_bad_rows`",
             _ => "mend them, or continue without them: setting `skip_bad_rows`",
         };
-        OptionError::usage(self.sentence()).help(help)
+        OptionError::bad_rows(self.sentence()).help(help)
     }
 }
 

@@ -42,3 +42,19 @@ pub fn device_name(device: DeviceChoice) -> String {
         DeviceChoice::Auto => "auto".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_numbers_of_gpus() {
+        let list = |text: &str| text.parse::<DeviceList>().map(|list| list.0);
+        assert_eq!(list("0,1"), Ok(vec![DeviceChoice::Cuda(0), DeviceChoice::Cuda(1)]));
+        assert_eq!(list("cuda:3, 2"), Ok(vec![DeviceChoice::Cuda(3), DeviceChoice::Cuda(2)]));
+        assert_eq!(list("cpu,cpu"), Ok(vec![DeviceChoice::Cpu; 2]));
+        assert_eq!(list("1,cuda:1").unwrap_err(), "cuda:1 is named twice");
+        assert!(list("0,cpu").unwrap_err().contains("round differently"));
+        assert!(["", "0,", "auto", "0,x"].iter().all(|text| list(text).unwrap_err().contains("not a device")));
+    }
+}

@@ -21,7 +21,7 @@ pub use usage_error::{names_at, suite_usage_error, today_at};
 impl From<OptionError> for CliError {
     fn from(error: OptionError) -> Self {
         let exit = match error.kind {
-            ErrorKind::Usage => Exit::Usage,
+            ErrorKind::Usage | ErrorKind::BadRows => Exit::Usage,
             ErrorKind::Unreadable | ErrorKind::Data => Exit::Results,
             ErrorKind::Programs => Exit::Engine,
         };

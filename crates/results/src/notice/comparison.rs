@@ -53,7 +53,20 @@ impl ComparisonNotice {
             ComparisonNotice::UnfinishedLeftOut { .. }
             | ComparisonNotice::OlderLeftOut { .. }
             | ComparisonNotice::NamedAlike { .. } => Level::Message,
-            _ => Level::Warning,
+            ComparisonNotice::OtherSettings { .. }
+            | ComparisonNotice::ReadAlike { .. }
+            | ComparisonNotice::OtherPrompts { .. }
+            | ComparisonNotice::OriginalsNotThere { .. }
+            | ComparisonNotice::OtherModelFiles { .. }
+            | ComparisonNotice::NumeracyProfiles { .. }
+            | ComparisonNotice::OtherSuiteVersion { .. }
+            | ComparisonNotice::QuestionsUnread { .. }
+            | ComparisonNotice::WithoutAnswer { .. }
+            | ComparisonNotice::WithoutScore { .. }
+            | ComparisonNotice::LogLeftOut { .. }
+            | ComparisonNotice::SamplesLeftOut { .. }
+            | ComparisonNotice::NamedTwice { .. }
+            | ComparisonNotice::OwnTasks { .. } => Level::Warning,
         }
     }
 }

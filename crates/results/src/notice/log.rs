@@ -85,7 +85,17 @@ impl LogNotice {
             LogNotice::SeveralVersions { .. } | LogNotice::WithoutSamples { .. } | LogNotice::OtherChoices { .. } => {
                 Level::Message
             }
-            _ => Level::Warning,
+            LogNotice::ToolFailed { .. }
+            | LogNotice::ToolCancelled { .. }
+            | LogNotice::ToolUnfinished { .. }
+            | LogNotice::Renamed { .. }
+            | LogNotice::PromptsNotStored { .. }
+            | LogNotice::QuestionsCut { .. }
+            | LogNotice::NoExpectedAnswer { .. }
+            | LogNotice::NoClusterLabel { .. }
+            | LogNotice::NoScoreBy { .. }
+            | LogNotice::TextScores { .. }
+            | LogNotice::NoScores { .. } => Level::Warning,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Prompt and completion pairs in a file of rows: every format and every usual column that a run of questions reads.
 use std::path::Path;
 
-use earnest_tasks::suite::registry::{OptionError, Row, RowSource};
+use earnest_tasks::suite::registry::{ErrorKind, OptionError, Row, RowSource};
 use earnest_tasks::suite::task::usual;
 
 use crate::{TextPair, TrainError};
@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path, fields: &PairFields<'_>) -> Result<Vec<TextPair>
     let source = RowSource { paths: vec![path.to_owned()], ..RowSource::default() };
     let rows = earnest_rows::read(&source).map_err(|mut error| {
         // Rows that are skipped would be missed in a training, which has no such setting.
-        if error.help.as_ref().is_some_and(|help| help.contains("`skip_bad_rows`")) {
+        if error.kind == ErrorKind::BadRows {
             error.help = Some("mend or delete the rows, and start again".to_owned());
         }
         TrainError::Pairs(error)

@@ -190,6 +190,8 @@ fn anything(_: &str) -> Result<(), OptionError> {
 pub enum ErrorKind {
     /// Impossible options.
     Usage,
+    /// Rows of a file cannot be used, and are not to be skipped.
+    BadRows,
     /// Options of a stored run cannot be read; the message is the reason alone.
     Unreadable,
     /// Data of a stored run are missing or changed.
@@ -213,6 +215,11 @@ impl OptionError {
     /// Impossible options.
     pub fn usage(message: impl Display) -> Self {
         OptionError { kind: ErrorKind::Usage, message: message.to_string(), help: None }
+    }
+
+    /// Rows of a file that cannot be used, and are not to be skipped.
+    pub fn bad_rows(message: impl Display) -> Self {
+        OptionError { kind: ErrorKind::BadRows, ..Self::usage(message) }
     }
 
     /// Options of a stored run that cannot be read, for this reason.
