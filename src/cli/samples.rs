@@ -136,7 +136,7 @@ fn card(
     format!("{} - {outcome}{number}\n{}\n", sample.item, trimmed(&text))
 }
 
-/// The outcome of a sample in a word or two; of a log by its primary scorer, if there is one.
+/// The outcome of a sample in a word or two; of a log by its deciding scorer, if there is one.
 fn outcome(sample: &Sample, log: Option<Option<&str>>) -> String {
     match (&sample.score, &sample.failure) {
         (Some(score), _) if score.correct => "right".to_owned(),

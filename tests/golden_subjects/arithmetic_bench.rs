@@ -1,4 +1,4 @@
-//! Items (operands to prompt and answer) and matcher cases of Arithmetic-Bench.
+//! Items (operands to prompt and answer) and scorer cases of Arithmetic-Bench.
 use std::path::Path;
 
 use earnest_answer::{Expected, Matches, Normalised};
@@ -32,7 +32,7 @@ fn check_item(row: &Map<String, Value>) -> Result<(), String> {
     require_equal("prompt", question.prompt().as_str(), text(row, "prompt")?)?;
     let answer = question.answer();
     require_equal("answer", answer.as_str(), text(row, "answer")?)?;
-    // The exact answer alone must pass under every rule.
+    // The exact answer alone must pass under every scorer.
     let expected = Expected::parse(&answer).map_err(|error| error.to_string())?;
     let all = Matches { compat: true, boundary: true, final_number: true };
     require_equal("matchers on the answer itself", Matches::of(&expected, &answer, &Normalised::new(&answer)), all)

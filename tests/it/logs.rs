@@ -105,7 +105,7 @@ fn a_folder_of_logs_is_a_run_for_each_model_and_task() {
     }
     let again = document(&run_in(at, &["import", "copy", "--cluster", "template", "--json"]));
     assert_eq!((&again["imported"], again["known"].as_array().unwrap().len()), (&json!([]), 1));
-    // With another primary scorer it is another run.
+    // With another deciding scorer it is another run.
     let other = document(&run_in(at, &["import", "copy", "--json"]));
     assert_eq!(names(&other).len(), 1);
     // One model has one name, whatever the file.
@@ -318,7 +318,7 @@ fn exports_come_back_with_every_score() {
             assert_eq!(after, before, "{format}");
             continue;
         }
-        // A rule is a filter of `acc`, a metric one of the filter `none`.
+        // A scorer is a filter of `acc`, a metric one of the filter `none`.
         let after = scores(&back, name, |name| Some(name.to_owned()));
         for ((item, sample, name), number) in &before {
             let of = |scorer: String| after.get(&(item.clone(), *sample, scorer)).copied();

@@ -42,7 +42,7 @@ fn chats_are_read_by_their_final_answer_and_raw_texts_by_the_papers_rule() {
     assert_eq!(chat["manifest"]["settings"]["suite_options"]["profile"], "final");
     assert_eq!(chat["readings"]["primary"], json!(["final"]));
     assert_eq!((chat["readings"]["samples"].as_u64(), rule(&chat, "final")["right"].as_u64()), (Some(3), Some(2)));
-    // No rule reads thinking.
+    // No scorer reads thinking.
     assert_eq!(rule(&chat, "strict")["right"], 2);
     let raw = import(at, &[]);
     assert_eq!(raw["manifest"]["settings"]["suite_options"]["profile"], "strict");

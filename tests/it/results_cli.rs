@@ -125,7 +125,7 @@ fn completions_inside_opened_thinking_are_scored_with_it_then_and_again() {
     let scored = store(folder.path()).run(name).unwrap();
     let first: Value = serde_json::from_str(&timeless(folder.path(), &scored)[0]).unwrap();
     assert_eq!(first["verdict"]["correct"], true);
-    // The old verdicts no longer fit the edited completions, the saved ones do.
+    // The old scores no longer fit the edited completions, the saved ones do.
     assert_eq!(code(&run_in(folder.path(), &["runs", "verify", name])), 0);
     assert_eq!(code(&run_in(folder.path(), &["runs", "verify", &run.manifest.run])), 4);
 }
@@ -733,7 +733,7 @@ fn the_lines_of_a_run_are_no_wider_than_the_terminal() {
                 let screen = stdout(&command.output().unwrap());
                 // The path of the checkpoint on this machine may be longer than a line.
                 let wide = |line: &&str| line.chars().count() > columns && !line.contains(tiny().to_str().unwrap());
-                // The table of tasks of a suite without grids, and that of rules, is as wide as its columns on small screens.
+                // The table of tasks of a suite without grids, and that of scorers, is as wide as its columns on small screens.
                 let wide = screen.lines().filter(|_| columns >= 80).find(wide);
                 assert_eq!(wide, None, "{columns}\n{screen}");
                 for part in ["options   ", "tasks ", "cost      ", "settings  sha256:"] {

@@ -202,7 +202,7 @@ fn merged_and_scored_runs_have_the_questions_of_their_parts() {
     }
 }
 
-/// Gives the killed run the suite's version of today: runs are continued by the rules that scored them alone, and these tests are about the
+/// Gives the killed run the suite's version of today: runs are continued by the scorers that they began with alone, and these tests are about the
 /// form of their files.
 fn score_by_todays_scorers(at: &Path) {
     let file = rusqlite::Connection::open(at.join("earnest-results").join(FILE_NAME)).unwrap();

@@ -1,4 +1,4 @@
-//! `earnest view`: every address on its pages is one that it answers, whatever tasks, items, rules and runs are called.
+//! `earnest view`: every address on its pages is one that it answers, whatever tasks, items, scorers and runs are called.
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
@@ -134,7 +134,7 @@ fn every_address_of_every_page_is_answered() {
         // Long prompts do not fit into the context of this model, which is an outcome too.
         assert!(code(&output) <= 1, "{words:?}: {}", stderr(&output));
     }
-    // Rules with a comma in their names: `exact_match,strict-match`.
+    // Scorers with a comma in their names: `exact_match,strict-match`.
     let logs = golden().join("logs/lm-eval/logs/gemma-3-270m-Q4_K_M");
     good(at, &["import", logs.to_str().unwrap(), "--quiet"]);
 

@@ -1,7 +1,7 @@
 //! The reader's error on styles that its weights were not fitted on: `cargo run --release -p earnest-answer --example reader_error [FILE...]`.
 //!
 //! Without files all labelled rows of the repository are taken. The weights are fitted anew for each style, on the rows of all others. The
-//! tables compare the share that is not read as labelled with that of two rules which take the last number. `--wrong` prints what is read
+//! tables compare the share that is not read as labelled with that of two scorers which take the last number. `--wrong` prints what is read
 //! wrong (`WHY=1` with the evidence), `--all` every style. `--shipped` takes the weights that the reader has, for rows that had no part in them.
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -20,7 +20,7 @@ const RIDGE: f64 = 0.3;
 /// Fewest rows of a style or language that has a line of its own.
 const FEWEST: usize = 20;
 
-/// Misreadings of the three rules.
+/// Misreadings of the three scorers.
 #[derive(Default, Clone, Copy)]
 struct Wrong {
     reader: usize,

@@ -1,4 +1,4 @@
-//! Three rules for "the response contains the expected number": the paper's, ours, and the strictest.
+//! Three scorers for "the response contains the expected number": the paper's, ours, and the strictest.
 use super::{Candidates, Normalised};
 
 /// Notation of an answer; it decides what bounds a match and what counts as another number.
@@ -63,7 +63,7 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// The scores of the three rules on one text.
+/// The scores of the three scorers on one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Matches {
     pub compat: bool,
@@ -72,7 +72,7 @@ pub struct Matches {
 }
 
 impl Matches {
-    /// Applies all three rules; `normalised` is the same text as `response`.
+    /// Applies all three scorers; `normalised` is the same text as `response`.
     pub fn of(expected: &Expected<'_>, response: &str, normalised: &Normalised) -> Self {
         Matches {
             compat: compat(expected, response),
@@ -82,14 +82,14 @@ impl Matches {
     }
 }
 
-/// The paper's rule (Arithmetic-Bench, section 3.3, `a in b`): the answer is a substring of the response without `,`, `\`
+/// The paper's scorer (Arithmetic-Bench, section 3.3, `a in b`): the answer is a substring of the response without `,`, `\`
 /// and `!`. The printed list of removed symbols is garbled; this set follows from the LaTeX separator `,\!` it is meant for.
 pub fn compat(expected: &Expected<'_>, response: &str) -> bool {
     let stripped: String = response.chars().filter(|c| !matches!(c, ',' | '\\' | '!')).collect();
     stripped.contains(expected.text)
 }
 
-/// The primary rule: the answer stands in the response as a whole number.
+/// Our scorer: the answer stands in the response as a whole number.
 ///
 /// * integers: no digit and no decimal point with a digit on either side; a non-negative one not directly behind a `-`,
 ///   whatever precedes that;
@@ -121,7 +121,7 @@ fn touches_digit(mut bytes: impl Iterator<Item = u8>, link: u8) -> bool {
     }
 }
 
-/// The strictest rule: the last number of the response, of the same shape, is the answer. It refuses second thoughts
+/// The strictest scorer: the last number of the response, of the same shape, is the answer. It refuses second thoughts
 /// (`579, or rather 580`) and lists of guesses.
 pub fn final_number(expected: &Expected<'_>, response: &Normalised) -> bool {
     Candidates::new(response, expected.shape).last() == Some(expected.text)
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn numbers_inside_numbers_signs_spaces_and_brackets() {
-        // The answer, a response and the rules that find the one in the other: compat, boundary, final.
+        // The answer, a response and the scorers that find the one in the other: compat, boundary, final.
         const CASES: &str = "5~15 51 5.5 3.5~c|5~It is 5.~cbf|5~5. Then 5.0~cb|11~111 and 11~cbf|11~1111~c|5~-5~c|5~10-5~c|\
              5~10 - 5~cbf|-5~10-5~cf|-5~\\boxed{-5}~cbf|-1234~\u{2013}1,234~bf|-5~5~|1 2~1 2~cbf|1 2~0 1 2~c|\
              1 2~1 2 3, so 1 2.~cbf|1 1~1 1 1 1~c|(12)~(12) or (13)~cb|(1234)~\\((1{,}234)\\)~bf";

@@ -1,6 +1,6 @@
 //! One spelling for minus signs and digit groups.
 
-/// Text with ASCII minus signs and without digit-group separators: the input of the matchers that look at whole numbers.
+/// Text with ASCII minus signs and without digit-group separators: the input of the scorers that look at whole numbers.
 ///
 /// * U+2212 (minus), U+2013 (en dash), U+FE63 and U+FF0D (small and full-width hyphen-minus) become `-`.
 /// * A separator (`,` `{,}` `,\!` `\,` `\!` `_` `'` U+2009 U+202F U+00A0) is deleted only where a digit stands before it

@@ -1,4 +1,4 @@
-//! Scoring of stored completions by today's rules.
+//! Scoring of stored completions by today's scorers.
 use earnest_results::{
     Manifest, Origin, Reporter, RunSettings, SIDE_BY_SIDE, Sample, Stored, folder, no_texts, score_completions, suites,
 };
@@ -24,7 +24,7 @@ pub struct RescoreSettings {
     pub results: PathBuf,
     /// Name of the run, or a part of it that no other run has.
     pub run: String,
-    /// Primary rule; none for the run's own.
+    /// Deciding scorer; none for the run's own.
     pub chosen: Option<String>,
     /// Store the new scores as another run.
     pub save: bool,
@@ -35,43 +35,43 @@ pub struct RescoreSettings {
 }
 
 impl RescoreSettings {
-    /// Scores a run by its own primary rule; stores nothing.
+    /// Scores a run by its own deciding scorer; stores nothing.
     pub fn new(results: impl Into<PathBuf>, run: impl Into<String>) -> Self {
         let host = LocalHost::default();
         RescoreSettings { results: results.into(), run: run.into(), chosen: None, save: false, flips: 10, host }
     }
 }
 
-/// Differences between the stored scores and those of today's rules.
+/// Differences between the stored scores and those of today's scorers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rescored {
     pub run: String,
     /// Version of the suite that scored the run, and today's.
     pub version: String,
     pub today: String,
-    /// Primary rules then and now.
+    /// Deciding scorers then and now.
     #[serde(rename = "primary")]
     pub chosen: String,
     #[serde(rename = "primary_now")]
     pub chosen_now: String,
     /// Samples with a completion.
     pub scored: usize,
-    /// Samples that the rule `final` scores now.
+    /// Samples that the scorer `final` scores now.
     #[serde(skip)]
     pub read: usize,
     pub correct_before: usize,
     pub correct_now: usize,
-    /// Scores that differ in something that was there before: answer, rule, metric, reason.
+    /// Scores that differ in something that was there before: answer, scorer, metric, reason.
     pub changed: usize,
     /// Samples in which the scorer `final` reads another answer, or none instead of one.
     pub reread: usize,
     /// Samples that became right, and wrong.
     pub gained: usize,
     pub lost: usize,
-    /// Rules and metrics that changed, with the number of samples.
+    /// Scorers and metrics that changed, with the number of samples.
     #[serde(rename = "rules")]
     pub scorers: BTreeMap<String, usize>,
-    /// Rules that did not exist when the run was scored.
+    /// Scorers that did not exist when the run was scored.
     #[serde(rename = "new_rules")]
     pub new_scorers: BTreeMap<String, NewScorer>,
     /// Metrics that did not exist then.
@@ -82,7 +82,7 @@ pub struct Rescored {
     pub saved: Option<String>,
 }
 
-/// Counts of a rule that is new.
+/// Counts of a scorer that is new.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NewScorer {
     /// Samples that it scored.
@@ -97,7 +97,7 @@ pub struct Flip {
     pub item: String,
     pub sample: u32,
     pub now_correct: bool,
-    /// Answer that the primary rule extracted then, and now.
+    /// Answer that the deciding scorer extracted then, and now.
     pub extracted_before: Option<String>,
     pub extracted_now: Option<String>,
 }
@@ -105,7 +105,7 @@ pub struct Flip {
 /// Scores the completions of a stored run again; the run itself stays as it is.
 ///
 /// # Errors
-/// If the run is of an outcome file and so has no completions, if its suite cannot be built, lacks the profile, or no longer asks an item of the run.
+/// If the run is of an outcome file and so has no completions, if its suite cannot be built, lacks the scorer, or no longer asks an item of the run.
 pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Result<Rescored, EvalError> {
     let store = folder::open(&settings.results, reporter)?;
     let run = store.run(&settings.run)?;
@@ -202,8 +202,8 @@ fn final_answer(score: &Score) -> Option<String> {
     score.by_scorer(FINAL).and_then(|score| score.answer)
 }
 
-/// Returns true if a rule or metric of the old score has another value now. The extracted answer is compared only where the
-/// primary rule is the same.
+/// Returns true if a scorer or metric of the old score has another value now. The extracted answer is compared only where the
+/// deciding scorer is the same.
 fn is_changed(old: &Score, new: &Score, same_scorer: bool) -> bool {
     let mut known = new.clone();
     known.scorers.retain(|name, _| old.scorers.contains(name));
@@ -211,7 +211,7 @@ fn is_changed(old: &Score, new: &Score, same_scorer: bool) -> bool {
     if same_scorer { !old.agrees_with(&known) } else { known.scorers != old.scorers || known.metrics != old.metrics }
 }
 
-/// Returns the settings with another primary rule, if one is named.
+/// Returns the settings with another deciding scorer, if one is named.
 fn with_scorer(settings: &RunSettings, suite: &Suite, name: Option<&str>) -> Result<RunSettings, EvalError> {
     let mut settings = settings.clone();
     let Some(name) = name else { return Ok(settings) };
@@ -222,7 +222,7 @@ fn with_scorer(settings: &RunSettings, suite: &Suite, name: Option<&str>) -> Res
     check_scorer(&settings.suite, name, &suite.scoring.scorers())?;
     if let serde_json::Value::Object(fields) = &mut settings.suite_options {
         fields.insert("profile".into(), name.into());
-        // As the suite writes it: its default rule is left out.
+        // As the suite writes it: its default scorer is left out.
         let written = suites::stored(&settings)?.scoring.options();
         let serde_json::Value::Object(fields) = &mut settings.suite_options else { return Ok(settings) };
         match written.get("profile") {

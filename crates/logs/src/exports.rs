@@ -28,7 +28,7 @@ pub(super) fn are_columns(columns: &[&str]) -> bool {
     COLUMNS.iter().all(|wanted| columns.contains(wanted))
 }
 
-/// The primary scorer.
+/// The deciding scorer.
 const CORRECT: &str = "correct";
 
 /// Facts of a run that a pass over its rows finds.
@@ -175,7 +175,7 @@ fn card(name: &str, run: &Run, manifest: Option<&Value>, options: &FindOptions) 
     card
 }
 
-/// Scorers of a log: the primary one, then those of its card, then those of its rows.
+/// Scorers of a log: the deciding one, then those of its card, then those of its rows.
 fn scorers_of_log(log: &LogNames, card: &[String], rows: &BTreeSet<String>) -> Vec<String> {
     let mut scorers: Vec<String> = Vec::new();
     for name in log.chosen.iter().chain(card).chain(rows) {
@@ -269,7 +269,7 @@ fn scores(row: &Row, log: Option<&LogNames>) -> Vec<(String, Value)> {
     scores
 }
 
-/// Scores of a row of a run of earnest: the primary rule, the other rules, the metrics, under the names that flat exports give them.
+/// Scores of a row of a run of earnest: the deciding scorer, the other scorers, the metrics, under the names that flat exports give them.
 fn own_scores(row: &Row) -> Vec<(String, Value)> {
     let metric = |value: &Value| number(value).and_then(serde_json::Number::from_f64).map(Value::Number);
     let mut scores = Vec::new();

@@ -36,7 +36,7 @@ pub struct TableColumns {
     pub question: Option<String>,
     pub prompt: Option<String>,
     pub completion: Option<String>,
-    /// Columns of scores, each a scorer of its name; the first is the primary one.
+    /// Columns of scores, each a scorer of its name; the first is the deciding one.
     pub scores: Vec<String>,
     pub answer: Option<String>,
     pub target: Option<String>,

@@ -24,7 +24,7 @@ pub use verification::Verification;
 
 const PAPER: &str = "Arithmetic-Bench: Evaluating Multi-Step Reasoning in LLMs with Basic Arithmetic (2025)";
 
-/// Scoring rule nearest to the paper's: its separators deleted, then a plain substring (section 3.3).
+/// Scorer nearest to the paper's: its separators deleted, then a plain substring (section 3.3).
 const SCORER: &str = "compat";
 
 /// Last length of Figure 1.
@@ -33,7 +33,7 @@ const FIGURE_1_LENGTHS: usize = 30;
 /// Accepted samples and all samples, by item.
 type Shares = BTreeMap<String, (f64, f64)>;
 
-/// [`Shares`] by rule.
+/// [`Shares`] by scorer.
 type ByScorer = BTreeMap<String, Shares>;
 
 /// Results of a run by task and length.
@@ -108,7 +108,7 @@ impl EvaluatedRun {
         limits
     }
 
-    /// Mean over lengths by rule with the stratified interval, and the number of items behind it.
+    /// Mean over lengths by scorer with the stratified interval, and the number of items behind it.
     fn mean(&self, task: Task) -> (BTreeMap<String, Interval>, usize) {
         let mut strata: BTreeMap<&str, Vec<Stratum>> = BTreeMap::new();
         let mut items = 0;

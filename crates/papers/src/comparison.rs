@@ -76,7 +76,7 @@ pub struct ComparedCell {
     pub items: usize,
     /// Accuracy of the run by scorer; [`ComparedCell::scorer`] is the one that is compared.
     pub ours: BTreeMap<String, Interval>,
-    /// Scoring rule nearest to the paper's.
+    /// Scorer nearest to the paper's.
     #[serde(rename = "rule")]
     pub scorer: String,
     /// Ours minus the published value, where the two are comparable.

@@ -1,4 +1,4 @@
-//! Profile of a run: the tasks of a grid on one screen, a bar for each column, groups side by side.
+//! Bars of a run: the tasks of a grid on one screen, a bar for each column, groups side by side.
 use std::ops::RangeInclusive;
 
 use super::grid::{fits, text};
@@ -21,7 +21,7 @@ const RANGES: [RangeInclusive<usize>; 4] = [1..=3, 4..=10, 11..=30, 31..=usize::
 /// Bars of shares: nothing right, then eighths.
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Profile of a grid of shares that is long, or wider than the screen and too long in parts; none for one that fits or holds other numbers.
+/// Bars of a grid of shares that is long, or wider than the screen and too long in parts; none for one that fits or holds other numbers.
 pub(super) fn profile(grid: &Grid, width: usize) -> Option<String> {
     let is_short = named(grid).flat_map(|group| &group.rows).count() < LONG;
     let has_room = || fits(grid, width) || text(grid, width).lines().count() <= FOLDED;

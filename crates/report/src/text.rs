@@ -18,9 +18,9 @@ use earnest_tasks::suite::{Interval, ScorerCounts, SideBySide, SummaryRow};
 /// Detail of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// 36 lines at most where a width of 80 columns allows it: the headline, a profile of the tasks, two notes.
+    /// 36 lines at most where a width of 80 columns allows it: the headline, bars of the tasks, two notes.
     First,
-    /// A long table as a profile of its tasks, with all notes.
+    /// A long table as bars of its tasks, with all notes.
     Screen,
     /// Every table of the document as it is.
     Tables,
@@ -106,7 +106,7 @@ pub(super) fn line(text: &str, width: usize) -> String {
     if text.contains("  ") { format!("{text}\n") } else { wrapped(text, width) }
 }
 
-/// Share of right answers over all tasks, with the rules that find another share; none where the suite has no such number.
+/// Share of right answers over all tasks, with the scorers that find another share; none where the suite has no such number.
 pub(super) fn headline(document: &Document) -> Option<String> {
     let all = document.overall()?;
     let (name, value) = document.main_value(all)?;

@@ -29,7 +29,7 @@ pub struct Document {
     /// Tables of the suite, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<Grid>,
-    /// All rules side by side, if the suite has several.
+    /// All scorers side by side, if the suite has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readings: Option<SideBySide>,
     /// Aggregates that another tool reported, beside those of its samples.
@@ -55,7 +55,7 @@ impl Document {
         if folder == Path::new("earnest-results") { String::new() } else { results_option(folder) }
     }
 
-    /// Returns the main value of a row: the first, of a log that of its primary scorer, which may have no numbers. An adaptive run has
+    /// Returns the main value of a row: the first, of a log that of its deciding scorer, which may have no numbers. An adaptive run has
     /// none.
     pub fn main_value<'a>(&self, row: &'a SummaryRow) -> Option<&'a (String, Interval)> {
         let settings = &self.manifest.settings;

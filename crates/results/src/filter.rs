@@ -7,7 +7,7 @@ use crate::store::{Filter, Named, RunRecord, Store};
 /// Number of names that an error lists.
 const SHOWN: usize = 12;
 
-/// Returns the filter with the task's full name. A task, item, reason or rule that no sample of the run has is an error, because a
+/// Returns the filter with the task's full name. A task, item, reason or scorer that no sample of the run has is an error, because a
 /// typing error would select nothing without a word; so is a condition on texts if the samples have none.
 pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Filter, ResultsError> {
     let name = &run.manifest.run;

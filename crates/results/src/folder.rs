@@ -1,4 +1,4 @@
-//! A results folder and the parts of a stored run: its document, suite, items and primary rules.
+//! A results folder and the parts of a stored run: its document, suite, items and deciding scorers.
 use crate::suites::LocalHost;
 use crate::{
     Document, FilesNotice, Origin, Reporter, ResultsError, RunError, RunEvent, RunNotice, Shard, Status, suites,
@@ -259,7 +259,7 @@ pub fn each_item(store: &Store, run: &RunRecord, mut each: impl FnMut(Item)) -> 
     Ok(())
 }
 
-/// Returns the primary rules of a run; none if neither this version nor the stored document knows them.
+/// Returns the deciding scorers of a run; none if neither this version nor the stored document knows them.
 pub fn chosen_scorers(store: &Store, run: &RunRecord) -> Result<Vec<String>, ResultsError> {
     let scorers = suites::chosen(&run.manifest.settings);
     if !scorers.is_empty() {

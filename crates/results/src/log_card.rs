@@ -83,7 +83,7 @@ pub struct LogCard {
     /// Settings of generation under the tool's own names.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub generation: Map<String, Value>,
-    /// Scorers in the tool's order, the tool's primary one first. A filter and a metric of lm-evaluation-harness are one scorer,
+    /// Scorers in the tool's order, the one that decides in the tool first. A filter and a metric of lm-evaluation-harness are one scorer,
     /// `metric,filter` as in its results.
     pub scorers: Vec<String>,
     /// Aggregates that the tool reported.
@@ -169,7 +169,7 @@ pub fn card_of(settings: &RunSettings) -> Option<LogCard> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogNames {
     pub model: String,
-    /// Primary scorer.
+    /// Deciding scorer.
     #[serde(rename = "primary", default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
     /// Number of documents that were to be answered.

@@ -76,7 +76,7 @@ impl RunSettings {
         let [mut mine, mut theirs] = [&self.suite_options, &other.suite_options].map(Clone::clone);
         for options in [&mut mine, &mut theirs] {
             without_places(options);
-            // The profile affects scoring only.
+            // The scorer affects scoring only.
             if let Value::Object(fields) = options {
                 fields.remove("profile");
             }

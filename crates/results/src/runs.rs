@@ -31,7 +31,7 @@ pub struct RunEntry {
     /// Samples with a score.
     #[serde(rename = "judged")]
     pub scored: usize,
-    /// Primary rules.
+    /// Deciding scorers.
     #[serde(rename = "primary")]
     pub chosen: Vec<String>,
     /// True if earlier answers chose the questions: there is no accuracy.
@@ -117,7 +117,7 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, ResultsError> {
     let device_seconds = device_seconds(&run.manifest);
     let chosen = folder::chosen_scorers(store, &run)?;
     if run.manifest.settings.origin() == Origin::Log {
-        // The primary scorer may give fractions, or no numbers at all.
+        // The deciding scorer may give fractions, or no numbers at all.
         accuracy = mean_of_log(store, &run, chosen.first())?;
         standard_error = None;
     }
@@ -172,7 +172,7 @@ fn as_on_its_screen(store: &Store, run: &RunRecord, scored: usize, own: Estimate
     Ok(same.map_or(own, |value| Estimate { value: own.value, low: value.low, high: value.high }))
 }
 
-/// Mean of a log's primary scorer with its interval, as in the run's document; none without numbers.
+/// Mean of a log's deciding scorer with its interval, as in the run's document; none without numbers.
 fn mean_of_log(store: &Store, run: &RunRecord, chosen: Option<&String>) -> Result<Option<Estimate>, ResultsError> {
     let document = folder::document(store, run)?;
     let Some((all, chosen)) = document.summary.rows.last().zip(chosen) else { return Ok(None) };
@@ -185,7 +185,7 @@ fn mean_of_log(store: &Store, run: &RunRecord, chosen: Option<&String>) -> Resul
 pub struct Verification {
     /// The file itself, then each run.
     pub checks: Vec<Check>,
-    /// Runs that were not scored again, because the suite's rules have changed since.
+    /// Runs that were not scored again, because the suite's scorers have changed since.
     pub outdated: Vec<OutdatedRun>,
     /// Runs that were not scored again, because their suite cannot be built: they were checked against their stored questions.
     pub without_suite: Vec<String>,
@@ -216,7 +216,7 @@ impl Verification {
     }
 }
 
-/// Verifies the file and these runs, or all of them if none is named: structure, every row, its score by today's rules, stored
+/// Verifies the file and these runs, or all of them if none is named: structure, every row, its score by today's scorers, stored
 /// questions and results. Model-written programs run by the policy of the host.
 pub fn verify(
     store: &Store,

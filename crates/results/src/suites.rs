@@ -48,7 +48,7 @@ pub fn configure(name: &str, values: &OptionValues) -> Result<ConfiguredSuite, R
     LocalHost::default().configure(name, values)
 }
 
-/// Returns the suite of a stored run: its items, scored by the current rules; its model-written programs run confined or not at all.
+/// Returns the suite of a stored run: its items, scored by the current scorers; its model-written programs run confined or not at all.
 ///
 /// # Errors
 /// Unknown suite, unreadable options, or missing or changed data.
@@ -56,7 +56,7 @@ pub fn stored(settings: &RunSettings) -> Result<Suite, OptionError> {
     LocalHost::default().stored(settings)
 }
 
-/// Returns the names of a run's primary rules without reading its data; none for unknown suites or options.
+/// Returns the names of a run's deciding scorers without reading its data; none for unknown suites or options.
 pub fn chosen(settings: &RunSettings) -> Vec<String> {
     let suite = find_stored(&settings.suite, &settings.suite_options);
     suite.map_or_else(Vec::new, |suite| suite.chosen(&settings.suite_options))
@@ -94,7 +94,7 @@ impl LocalHost {
         Ok(ConfiguredSuite { registration, choice: registration.configure(values, self)? })
     }
 
-    /// Returns the suite of a stored run: its items, scored by the current rules.
+    /// Returns the suite of a stored run: its items, scored by the current scorers.
     ///
     /// # Errors
     /// As [`stored`].

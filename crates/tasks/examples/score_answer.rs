@@ -1,4 +1,4 @@
-//! Scores one completion of an arithmetic question under every rule: `cargo run --release -p earnest-tasks --example score_answer`.
+//! Scores one completion of an arithmetic question under every scorer: `cargo run --release -p earnest-tasks --example score_answer`.
 use earnest_tasks::suite::arithmetic_bench::{ArithmeticBench, Options};
 use earnest_tasks::suite::{Answered, Items, Scoring};
 

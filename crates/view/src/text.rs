@@ -12,7 +12,7 @@ pub(crate) struct Piece {
     /// `plain`, `thinking`, `same`, `removed` or `added`.
     pub kind: &'static str,
     pub text: String,
-    /// Rules that read this piece as the answer.
+    /// Scorers that read this piece as the answer.
     pub scorers: Vec<String>,
 }
 

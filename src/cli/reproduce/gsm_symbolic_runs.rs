@@ -226,7 +226,7 @@ fn definition(
         options = options.with("data", file);
     }
     if !options.has("profile") {
-        // The study's profile also for endpoints.
+        // The study's scorer also for endpoints.
         options = options.with("profile", "study");
     }
     for prompt in chosen {

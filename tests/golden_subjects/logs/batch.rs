@@ -1,4 +1,4 @@
-//! OpenAI batches: a run is a batch. It has no scores; the rule that its note states reads the completions.
+//! OpenAI batches: a run is a batch. It has no scores; the scorer that its note states reads the completions.
 use std::collections::HashMap;
 
 use earnest_logs::LogSample;

@@ -27,7 +27,7 @@ pub struct Converter<'a> {
     /// Name of the run.
     pub run: String,
     pub card: &'a LogCard,
-    /// Primary scorer.
+    /// Deciding scorer.
     pub deciding: Option<&'a str>,
     /// Field of the documents whose value is the cluster.
     pub cluster: Option<&'a str>,
@@ -209,7 +209,7 @@ impl Converter<'_> {
         }
         if let Some(deciding) = self.deciding {
             decide(&mut score, deciding);
-            // The primary scorer's reading is the answer, or the one of the scorer that it is a part of.
+            // The deciding scorer's reading is the answer, or the one of the scorer that it is a part of.
             let own = score.evidence.readings.remove(deciding);
             let whole = || score.evidence.readings.get(deciding.split_once('.')?.0).cloned();
             score.answer = own.or_else(whole).flatten();

@@ -32,7 +32,7 @@ pub struct LogImportSettings {
     pub paths: Vec<PathBuf>,
     /// Search and columns; logs and samples that cannot be read are left out with `keep_going`.
     pub find: FindOptions,
-    /// Primary scorer; none for each tool's own.
+    /// Deciding scorer; none for each tool's own.
     pub deciding: Option<String>,
     /// Field of the documents that is the cluster; none for `cluster`, where they have it.
     pub cluster: Option<String>,
@@ -66,7 +66,7 @@ pub struct ImportedLog {
     /// Documents and samples that were written.
     pub items: usize,
     pub samples: usize,
-    /// Samples without a score by the primary scorer, and those of them that failed in the tool.
+    /// Samples without a score by the deciding scorer, and those of them that failed in the tool.
     pub without_score: usize,
     pub failed: usize,
     /// Samples that could not be read.

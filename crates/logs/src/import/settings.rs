@@ -15,18 +15,18 @@ use earnest_tasks::suite::log::{STORED_KEY, UNKNOWN_VERSION};
 
 /// Key of the digest of the log's samples.
 const CONTENT: &str = "sha256";
-/// Key of the primary scorer, as for every suite.
+/// Key of the deciding scorer, as for every suite.
 const PRIMARY: &str = "profile";
 /// Key of the field that is the cluster.
 const CLUSTER: &str = "cluster";
 /// Key of the digest of the user's answers.
 const ANSWERS: &str = "answers";
 
-/// Marks of rules and metrics in the columns of exports.
+/// Marks of scorers and metrics in the columns of exports.
 const SCORER: &str = "matcher_";
 const METRIC: &str = "metric_";
 
-/// The name that a scorer has in the run, and true for a metric of a run of earnest: in exports its rules and metrics are marked.
+/// The name that a scorer has in the run, and true for a metric of a run of earnest: in exports its scorers and metrics are marked.
 pub(super) fn own_name(tool: Tool, scorer: &str) -> (&str, bool) {
     match tool {
         Tool::Earnest => match (scorer.strip_prefix(SCORER), scorer.strip_prefix(METRIC)) {
@@ -54,14 +54,14 @@ pub fn with_own_names(card: &LogCard) -> LogCard {
 /// Choices of the user for a log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chosen<'a> {
-    /// Primary scorer, or a part of its name.
+    /// Deciding scorer, or a part of its name.
     pub deciding: Option<&'a str>,
     /// Field of the documents that is the cluster.
     pub cluster: Option<&'a str>,
     pub answers: Option<&'a Answers>,
 }
 
-/// Returns the primary scorer: the named one, else the tool's own; the answer reader where the user has the answers.
+/// Returns the deciding scorer: the named one, else the tool's own; the answer reader where the user has the answers.
 ///
 /// # Errors
 /// A name that the log does not have, or that may be several scorers.

@@ -25,7 +25,7 @@ pub(super) struct Written {
     /// Documents whose prompts were left out and whose questions were cut, because those of their neighbours are too long.
     pub without_prompt: usize,
     pub cut_questions: usize,
-    /// Samples without a score by the primary scorer, and those of them that failed in the tool.
+    /// Samples without a score by the deciding scorer, and those of them that failed in the tool.
     pub without_score: usize,
     pub failed: usize,
     /// Scorers of which a sample has a score.
@@ -251,7 +251,7 @@ impl<'a> Placing<'a> {
         Ok(())
     }
 
-    /// Takes the names of the scorers that have a score of the sample; true if the primary one is among them, none if there is none.
+    /// Takes the names of the scorers that have a score of the sample; true if the deciding one is among them, none if there is none.
     fn take_names(&mut self, sample: &LogSample) -> Option<bool> {
         let Converter { card, deciding, .. } = self.converter;
         let mut by_chosen = false;
@@ -341,7 +341,7 @@ fn store_batches(
     Ok((kinds, sums))
 }
 
-/// Makes metrics of rules that are fractions in other samples, so that a scorer is one thing throughout; returns true
+/// Makes metrics of scores that are fractions in other samples, so that a scorer is one thing throughout; returns true
 /// if there were some.
 fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, LogError> {
     let mixed: Vec<&str> =

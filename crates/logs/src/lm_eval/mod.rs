@@ -346,7 +346,7 @@ impl Samples for Source {
             }
             Err(error) => each(Err(error)),
         })?;
-        // A rule of a run of earnest need not score every document.
+        // A scorer of a run of earnest need not score every document.
         if index.bad == 0
             && card.tool == Tool::LmEval
             && let Some((filter, lines, most)) = index.uneven()

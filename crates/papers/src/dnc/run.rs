@@ -136,7 +136,7 @@ pub fn compare(runs: &[EvaluatedRun], defence: DefenceTables) -> DncComparison {
 fn add(comparison: &mut DncComparison, run: &EvaluatedRun) {
     let (name, model) = (run.manifest.run.clone(), run.manifest.model.name.clone());
     let settings = &run.manifest.settings;
-    // The paper uses the data set's own rule, whatever the run's primary one was.
+    // The paper uses the data set's own scorer, whatever the run's deciding one was.
     let options = match serde_json::from_value::<Options>(settings.suite_options.clone()) {
         Ok(options) => Options { scorer: Scorer::Own, ..options },
         Err(error) => {

@@ -13,7 +13,7 @@ pub struct ComparedTable {
     pub title: String,
     pub run: String,
     pub model: String,
-    /// The paper's metric, and the scoring rule of ours that is compared with it.
+    /// The paper's metric, and the scorer of ours that is compared with it.
     pub metric: String,
     #[serde(rename = "rule")]
     pub scorer: String,
@@ -93,7 +93,7 @@ pub(super) fn compared_tables(options: &Options, summary: &Summary, run: &str, m
     compared
 }
 
-/// The paper's metrics and the scoring rules nearest to them; the empty rule is the primary one.
+/// The paper's metrics and the scorers nearest to them; the empty one is the one that decides.
 pub(super) fn metrics(dataset: Dataset, target: Target) -> Vec<(&'static str, &'static str)> {
     match (dataset, target) {
         (Dataset::DropNum, _) => vec![("Acc", "drop")],
@@ -107,7 +107,7 @@ fn published(number: u8) -> Option<&'static PublishedTable> {
     tables().iter().find(|table| table.table == number)
 }
 
-/// A run's summary under one target and scoring rule.
+/// A run's summary under one target and scorer.
 struct View<'a> {
     options: &'a Options,
     summary: &'a Summary,
@@ -121,7 +121,7 @@ impl View<'_> {
         Some((found.n, found.values.into_iter().next().flatten()?)).filter(|(_, value)| value.estimate.is_finite())
     }
 
-    /// Name of a column: that of the primary rule, or of another one.
+    /// Name of a column: that of the deciding scorer, or of another one.
     fn column(&self, chosen: &str, other: &str) -> String {
         if self.scorer.is_empty() { chosen.to_owned() } else { format!("{other} {}", self.scorer) }
     }

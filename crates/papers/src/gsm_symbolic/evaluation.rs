@@ -16,7 +16,7 @@ pub struct Observation {
     pub instance: i64,
     /// True for GSM-Variants, false for GSM-Base.
     pub variant: bool,
-    /// Score by the study's rule.
+    /// Score by the study's scorer.
     pub correct: bool,
     /// Large-number metric of the question, not centred; `None` if the question has no number.
     pub gamma: Option<f64>,
@@ -74,7 +74,7 @@ impl Evaluation {
         };
         let instance = number("instance").map_or(-1, |instance| instance as i64);
         let gamma = number("gamma").filter(|gamma| gamma.is_finite());
-        // The study's rule, whatever the run's primary one is; the error class is that of the primary rule.
+        // The study's scorer, whatever the run's deciding one is; the error class is that of the deciding scorer.
         let incomplete = |source| ObservationError::Score { item: sample.item.clone(), source };
         let correct = score.scorer("study").map_err(incomplete)?;
         let failure = (!correct).then(|| score.failure.as_ref().map_or(ErrorClass::Wrong, ErrorClass::of));

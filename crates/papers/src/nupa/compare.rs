@@ -54,7 +54,7 @@ pub struct UnknownRow {
     pub known: Vec<&'static str>,
 }
 
-/// Summaries by profile, in the order of [`PROFILES`].
+/// Summaries by scorer, in the order of [`SCORERS`](super::run::SCORERS).
 type ByScorer = [(Scorer, Summary); 3];
 
 /// Compares runs with the paper.

@@ -37,7 +37,7 @@ pub struct NupaRun {
     pub settings: Vec<String>,
     /// Tables for which the run has samples and the paper a row.
     pub tables: Vec<NupaTable>,
-    /// Figures 2, 5, 6 and 7, or 8 for five-shot runs, in each profile. The paper prints them as pictures only.
+    /// Figures 2, 5, 6 and 7, or 8 for five-shot runs, by each scorer. The paper prints them as pictures only.
     pub figures: Vec<NupaFigure>,
 }
 
@@ -74,9 +74,9 @@ pub struct NupaCell {
     pub published_lengths: usize,
     /// Number of samples behind ours.
     pub samples: usize,
-    /// Ours by profile.
+    /// Ours by scorer.
     pub ours: BTreeMap<String, Interval>,
-    /// Profile that is compared: the one nearest to the published scoring.
+    /// Scorer that is compared: the one nearest to the published scoring.
     #[serde(rename = "profile")]
     pub scorer: &'static str,
     /// Ours minus published.
@@ -113,7 +113,7 @@ pub struct NupaFigure {
     pub metric: FigureMetric,
     #[serde(rename = "profile")]
     pub scorer: &'static str,
-    /// True for the run's own profile.
+    /// True for the run's own scorer.
     #[serde(rename = "primary")]
     pub chosen: bool,
     pub rows: Vec<FigureRow>,

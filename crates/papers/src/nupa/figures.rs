@@ -5,7 +5,7 @@ use earnest_report::plot::{Bar, BarGroup, Bars, Figure, bars};
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::nupa::{LengthRange, Representation, TaskId};
 
-/// Draws a run's figures in its own profile, each with the numbers of the paper's figures that it corresponds to.
+/// Draws a run's figures by its own scorer, each with the numbers of the paper's figures that it corresponds to.
 pub fn figures(run: &NupaRun) -> Vec<(Vec<u8>, Figure)> {
     let mut drawn = Vec::new();
     for figure in run.figures.iter().filter(|figure| figure.chosen) {

@@ -9,7 +9,7 @@ use earnest_tasks::suite::nupa::{
     TaskId, Wording, summarise_answers,
 };
 
-/// Profiles in the order of columns; the first one is compared with the published numbers.
+/// Scorers in the order of columns; the first one is compared with the published numbers.
 pub(super) const SCORERS: [Scorer; 3] = [Scorer::Ref, Scorer::Strict, Scorer::Paper];
 
 /// A run with its scored answers.
@@ -71,12 +71,12 @@ impl EvaluatedRun {
         }
     }
 
-    /// Profile whose figures are drawn: the run's own if it is one of the paper's, otherwise `strict`.
+    /// Scorer whose figures are drawn: the run's own if it is one of the paper's, otherwise `strict`.
     pub(super) fn scorer(&self) -> Scorer {
         if SCORERS.contains(&self.options.scorer) { self.options.scorer } else { Scorer::Strict }
     }
 
-    /// The run's summary under a profile.
+    /// The run's summary under a scorer.
     pub(super) fn summary(&self, scorer: Scorer) -> Summary {
         let options = NupaOptions { scorer, ..self.options.clone() };
         summarise_answers(&options, self.answers.iter().copied())

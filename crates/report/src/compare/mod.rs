@@ -176,7 +176,7 @@ pub(crate) fn check_clusters(
     Err(no_field(&item, field, &fields).into())
 }
 
-/// Refuses runs that cannot be compared; warns of models and rules that differ although their names do not.
+/// Refuses runs that cannot be compared; warns of models and scorers that differ although their names do not.
 fn check_pair(baseline: &RunRecord, other: &RunRecord, warn: &mut impl FnMut(Notice)) -> Result<(), ReportError> {
     let (name, mine) = (&baseline.manifest.run, &baseline.manifest.settings);
     let (other_name, theirs) = (&other.manifest.run, &other.manifest.settings);

@@ -197,7 +197,7 @@ const OUTCOMES: [&str; 13] = [
 ];
 
 impl Columns {
-    /// The columns of an outcome file: ids, results, covariates, rules and metrics.
+    /// The columns of an outcome file: ids, results, covariates, scorers and metrics.
     pub(crate) fn of_outcomes(mut self) -> Self {
         self.0.retain(|column| match &column.source {
             Source::Fixed(_) => OUTCOMES.contains(&column.name.as_str()),

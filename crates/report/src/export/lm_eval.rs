@@ -32,7 +32,7 @@ pub struct TaskSamples {
     pub lines: Vec<Value>,
 }
 
-/// Counts of one rule on one task.
+/// Counts of one scorer on one task.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     items: usize,
@@ -85,8 +85,8 @@ impl Task {
 }
 
 impl LmEval {
-    /// Groups the samples of an item (neighbours in the plan) into one document. Every rule is a filter of the metric `acc`; `none`
-    /// is the suite's primary rule, and has the suite's other metrics. Scorers of another tool's log keep their names. The number of
+    /// Groups the samples of an item (neighbours in the plan) into one document. Every scorer is a filter of the metric `acc`; `none`
+    /// is the suite's deciding scorer, and has the suite's other metrics. Scorers of another tool's log keep their names. The number of
     /// a document is the mean of its samples; `METRIC_repeats` has those of each, where there are several. Errors are standard errors
     /// of the mean over documents, as in the harness. Metrics leave out samples without a score, which are null; `n-samples` has the
     /// remaining number. Without `texts`, questions and prompts are empty. `examples` is the number of worked examples per prompt, for suites whose items do not separate them from the question.

@@ -48,7 +48,7 @@ impl Scorer {
     }
 }
 
-/// Scorers that every document has, the primary one first: those of a log. Of a run of earnest they are known by its scores.
+/// Scorers that every document has, the deciding one first: those of a log. Of a run of earnest they are known by its scores.
 pub(super) fn scorers_of(manifest: &Manifest) -> Vec<Scorer> {
     let settings = &manifest.settings;
     if settings.origin() != Origin::Log {
@@ -97,7 +97,7 @@ fn values(score: &Score, of_log: bool) -> Vec<(Scorer, Value)> {
     std::iter::once(chosen).chain(scorers).chain(metrics).collect()
 }
 
-/// Returns the answer that a scorer read in a sample; of a run of earnest, that of the primary rule.
+/// Returns the answer that a scorer read in a sample; of a run of earnest, that of the deciding scorer.
 pub(super) fn reading(sample: &Sample, scorer: &Scorer, chosen: Option<&str>, of_log: bool) -> Value {
     let Some(score) = &sample.score else { return Value::Null };
     if !of_log {

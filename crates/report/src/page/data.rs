@@ -45,7 +45,7 @@ struct Rows {
     /// Milliseconds of prefill and decoding; -1 for failed samples, whose text is the failure message.
     ms: Vec<i64>,
     truncated: Vec<u8>,
-    /// Bit set of the matchers that scored the sample correct.
+    /// Bit set of the scorers by which the sample is correct.
     matched: Vec<u64>,
 }
 

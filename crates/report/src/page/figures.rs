@@ -72,7 +72,7 @@ fn labels(runs: &[ReportRun]) -> Vec<String> {
 /// Largest number of tasks of a figure of bars; more are drawn by groups.
 const TOGETHER: usize = 16;
 
-/// Draws the primary accuracy of every row of the summary, with the runs side by side.
+/// Draws the accuracy by the deciding scorer of every row of the summary, with the runs side by side.
 fn accuracy(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
     let mut bars: Vec<BarGroup> = Vec::new();
     for (series, run) in runs.iter().enumerate() {
@@ -171,14 +171,14 @@ pub(super) fn groups(runs: &[ReportRun]) -> Vec<(String, Vec<String>)> {
     groups
 }
 
-/// Returns the series of the suite's primary rule, which comes first.
+/// Returns the series of the suite's deciding scorer, which comes first.
 fn chosen(run: &ReportRun) -> Vec<&Series> {
     let series = &run.document.summary.series;
     let name = series.first().map(|one| one.name.as_str());
     series.iter().filter(|one| Some(one.name.as_str()) == name).collect()
 }
 
-/// Returns the series to draw: all for suites with their own tables, else those of the primary rule.
+/// Returns the series to draw: all for suites with their own tables, else those of the deciding scorer.
 fn drawn(run: &ReportRun) -> Vec<&Series> {
     if run.document.grids.is_empty() { chosen(run) } else { run.document.summary.series.iter().collect() }
 }
@@ -190,7 +190,7 @@ fn grid_of<'a>(run: &'a ReportRun, series: &Series) -> Option<&'a Grid> {
 
 /// Draws a plot per task and metric, with a curve per run.
 fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
-    // Task, metric and plot; the metric is none where it is the primary one.
+    // Task, metric and plot; the metric is none where it is the main one.
     let mut plots: Vec<(String, Option<String>, CurvePlot)> = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         let first = run.document.summary.series.first().map(|series| series.name.as_str());

@@ -4,7 +4,7 @@
 //! Samples are two packed parts, columns for lists and filters, and texts; they are ordered by cluster and item, so that similar texts are
 //! neighbours and pack well. `page.js` sorts, hides and searches. A content security policy forbids connections. Texts of models go through
 //! templates that escape or `textContent`, never into markup. A suite's grids become tables, heat maps and curves in the unit that each grid names; other
-//! suites' curves are those of the primary rule. A paper's own figures come as a [`Chapter`], which the crate that knows the paper makes.
+//! suites' curves are those of the deciding scorer. A paper's own figures come as a [`Chapter`], which the crate that knows the paper makes.
 
 mod chapter;
 mod data;

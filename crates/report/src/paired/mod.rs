@@ -86,7 +86,7 @@ pub struct Comparison {
     /// Own scorers of the two, where they differ and both are compared by another one or by that of one of them.
     #[serde(rename = "own_primary", skip_serializing_if = "Option::is_none")]
     pub own_scorers: Option<[Vec<String>; 2]>,
-    /// Every rule of both runs, by name.
+    /// Every scorer of both runs, by name.
     #[serde(rename = "rules")]
     pub scorers: Vec<ScorerDifference>,
     /// True if every item's number is one of right answers; other scores are neither right nor wrong.

@@ -1,11 +1,11 @@
-//! Rules side by side.
+//! Scorers side by side.
 use serde::Serialize;
 
 use super::pairing::Pair;
 use earnest_results::Origin;
 use earnest_results::scores::{ItemScore, Scores};
 
-/// Accuracies by one rule, over the items that it scored in both runs.
+/// Accuracies by one scorer, over the items that it scored in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScorerDifference {
     pub name: String,
@@ -17,7 +17,7 @@ pub struct ScorerDifference {
     pub shares: bool,
 }
 
-/// Returns the accuracies by every rule that both runs have, in alphabetical order.
+/// Returns the accuracies by every scorer that both runs have, in alphabetical order.
 pub(super) fn scorers(first: &Scores, second: &Scores, pairs: &[Pair<'_>]) -> Vec<ScorerDifference> {
     let of_logs = first.origin == Origin::Log || second.origin == Origin::Log;
     let share = |scores: &[&ItemScore], index: usize| {

@@ -14,7 +14,7 @@ pub struct Scores {
     pub chosen: Vec<String>,
     /// The run's own scorers, where a common one of several runs is compared.
     pub own_scorers: Vec<String>,
-    /// Names of all rules.
+    /// Names of all scorers.
     pub scorers: Vec<String>,
     /// True for a run that ends by its answers.
     pub has_condition: bool,
@@ -25,7 +25,7 @@ pub struct Scores {
     /// Number of those whose scorer gave a list, an object or a text, and numbers in it, as scorers of their own.
     pub without_number: usize,
     pub parts: BTreeSet<String>,
-    /// Scorer whose numbers are compared; none for right and wrong by the primary rule.
+    /// Scorer whose numbers are compared; none for right and wrong by the deciding scorer.
     scorer: Option<String>,
     /// Field of the questions that is the cluster, instead of the stored one.
     cluster: Option<String>,
@@ -85,7 +85,7 @@ fn label(sample: &Sample, name: &str) -> Option<String> {
 }
 
 impl Scores {
-    /// Creates empty scores of a run with these primary rules.
+    /// Creates empty scores of a run with these deciding scorers.
     pub fn chosen_by(chosen: Vec<String>) -> Self {
         Scores { chosen, ..Scores::default() }
     }

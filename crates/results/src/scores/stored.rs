@@ -10,7 +10,7 @@ use crate::store::{Filter, RunRecord, Store};
 /// Settings of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CompareSettings {
-    /// Scorer or rule whose numbers are compared; none for the own one of each run, or where these differ one that all have.
+    /// Scorer whose numbers are compared; none for the own one of each run, or where these differ one that all have.
     pub chosen: Option<String>,
     /// Field of the questions that is their cluster; none for the stored clusters.
     pub cluster: Option<String>,

@@ -11,7 +11,7 @@ use crate::store::row;
 use crate::{Outcome, RunError, SampleFailure};
 use earnest_tasks::suite::{FailureClass, Score, rename_scorers};
 
-/// Cache of shared scores by correctness, failure class, rules and metrics as stored.
+/// Cache of shared scores by correctness, failure class, scorers and metrics as stored.
 #[derive(Default)]
 struct ScoreCache {
     scores: HashMap<String, Arc<Score>>,

@@ -36,7 +36,7 @@ pub struct Filter {
     pub contains: Option<String>,
     /// Only samples after this place of the plan, for pages of a list.
     pub after: Option<usize>,
-    /// Only samples that exactly one of these rules scored correct; both must have scored them.
+    /// Only samples that are correct by exactly one of these scorers; both must have scored them.
     pub disagree: Option<[String; 2]>,
     /// Only wrong answers of this class ([`earnest_tasks::anatomy`]).
     pub error: Option<ErrorClass>,
@@ -140,7 +140,7 @@ impl Store {
         exists.map_err(|source| self.error("read", source))
     }
 
-    /// True if a rule of this name scored a sample of the run.
+    /// True if a sample of the run has a score by this name.
     pub fn has_scorer(&self, run: &RunRecord, scorer: &str) -> Result<bool, RunError> {
         let Some(stored) = stored_name(run, scorer) else { return Ok(false) };
         let sql = "SELECT EXISTS (SELECT 1 FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ? AND rule.key = ?)";
@@ -153,7 +153,7 @@ impl Store {
         exists.map_err(|source| self.error("read", source))
     }
 
-    /// Returns the names of the rules that scored the run's samples, in alphabetical order.
+    /// Returns the names of the scorers of the run's samples, in alphabetical order.
     pub fn scorers(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
         let sql = "SELECT DISTINCT rule.key FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ?";
         let read = || -> rusqlite::Result<Score> {
@@ -169,7 +169,7 @@ impl Store {
     }
 }
 
-/// Returns a rule's name in the rows of a run.
+/// Returns a scorer's name in the rows of a run.
 fn stored_name(run: &RunRecord, scorer: &str) -> Option<String> {
     let settings = &run.manifest.settings;
     stored_scorer(&settings.suite, &settings.suite_version, scorer).map(Into::into)

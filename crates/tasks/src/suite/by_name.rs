@@ -1,4 +1,4 @@
-//! Values by name: the rules and metrics of a score.
+//! Values by name: the scorers and metrics of a score.
 use std::collections::{BTreeMap, btree_map};
 use std::ops::Index;
 

@@ -1,8 +1,8 @@
-//! The rule `final` of every suite: the answer as [`earnest_answer::reader`] reads it, beside the suite's own rules.
+//! The scorer `final` of every suite: the answer as [`earnest_answer::reader`] reads it, beside the suite's own scorers.
 use super::{Answered, FailureClass, Item, Score};
 use earnest_answer::reader::{Asked, Form, Reading, read};
 
-/// The rule's name.
+/// The scorer's name.
 pub const FINAL: &str = "final";
 
 /// Metrics: 1 where the prompt's own example stands in the answer's place, 1 where numbers are inside the thinking alone, and the
@@ -11,7 +11,7 @@ pub const EXAMPLE_ECHOED: &str = "example_echoed";
 pub const ONLY_IN_THINKING: &str = "only_in_thinking";
 pub const RIVALS: &str = "rivals";
 
-/// Longest reading that is kept beside the primary one, in characters, and most rivals.
+/// Longest reading that is kept beside the deciding one, in characters, and most rivals.
 const LONGEST: usize = 200;
 const MOST_RIVALS: usize = 5;
 
@@ -21,7 +21,7 @@ pub fn read_final(item: &Item, form: Form, answered: &Answered<'_>) -> Reading {
 }
 
 impl Score {
-    /// Adds what a rule made of the completion. The primary rule decides; what others read goes into the evidence.
+    /// Adds what a scorer made of the completion. The chosen one decides; what others read goes into the evidence.
     pub fn add_scorer(&mut self, chosen: &str, scorer: &str, right: bool, read: Option<String>) {
         self.scorers.insert(scorer, right);
         if scorer == chosen {
@@ -31,7 +31,7 @@ impl Score {
         }
     }
 
-    /// Adds the rule `final` with what the reader noticed.
+    /// Adds the scorer `final` with what the reader noticed.
     pub fn add_final(&mut self, chosen: &str, right: bool, reading: &Reading) {
         self.add_scorer(chosen, FINAL, right, reading.text().map(str::to_owned));
         let mark = reading.answer.as_ref().map_or_else(|none| none.name(), |answer| answer.mark.name());
@@ -46,11 +46,11 @@ impl Score {
         }
     }
 
-    /// The same score with another of its rules as the primary one; none where that rule did not score it. The reason of a
-    /// failure is known of the primary rule alone: by another one an answer is just wrong.
+    /// The same score with another of its scorers as the deciding one; none where that scorer did not score it. The reason of a
+    /// failure is known of the deciding scorer alone: by another one an answer is just wrong.
     pub fn by_scorer(&self, scorer: &str) -> Option<Score> {
         let correct = self.scorers.get(scorer)?;
-        // What other rules read is in the evidence.
+        // What other scorers read is in the evidence.
         let Some(read) = self.evidence.readings.get(scorer) else {
             return (correct == self.correct).then(|| self.clone());
         };

@@ -55,20 +55,20 @@ pub use thinking_text::ThinkingText;
 pub struct Suite {
     /// Questions, in an order that does not change.
     pub items: Arc<dyn Items>,
-    /// Rules of the suite. [`Suite::score`] scores completions by them; their own [`Scoring::score`] knows nothing of [`Suite::thinking`].
+    /// Scorers of the suite. [`Suite::score`] scores completions by them; their own [`Scoring::score`] knows nothing of [`Suite::thinking`].
     pub scoring: Arc<dyn Scoring>,
     /// Part of thinking in scores.
     pub thinking: ThinkingText,
 }
 
 impl Suite {
-    /// The suite whose questions and rules are one value's. Thinking is stripped.
+    /// The suite whose questions and scorers are one value's. Thinking is stripped.
     pub fn new(both: impl Items + Scoring + 'static) -> Self {
         let both = Arc::new(both);
         Suite { items: both.clone(), scoring: both, thinking: ThinkingText::Stripped }
     }
 
-    /// Scores a completion by the suite's rules, after what [`Suite::thinking`] does to it.
+    /// Scores a completion by the suite's scorers, after what [`Suite::thinking`] does to it.
     pub fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         match self.thinking {
             ThinkingText::Stripped => self.scoring.score(item, answered),

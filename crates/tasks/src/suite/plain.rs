@@ -1,4 +1,4 @@
-//! Scoring and summary of a suite that needs nothing of its own: the rule `final`, and accuracy by task.
+//! Scoring and summary of a suite that needs nothing of its own: the scorer `final`, and accuracy by task.
 use std::collections::BTreeMap;
 
 use earnest_stats::{Z95, clustered_wilson};
@@ -6,7 +6,7 @@ use earnest_stats::{Z95, clustered_wilson};
 use super::{Answered, FINAL, Interval, Item, Score, Scored, Summary, SummaryRow, read_final};
 use earnest_answer::reader::Form;
 
-/// Scores a completion by the rule `final` alone: the answer as a careful person reads it has the value of the item's gold.
+/// Scores a completion by the scorer `final` alone: the answer as a careful person reads it has the value of the item's gold.
 pub fn score_final(item: &Item, form: Form, answered: &Answered<'_>) -> Score {
     let reading = read_final(item, form, answered);
     let right = reading.answer.as_ref().is_ok_and(|answer| answer.is_same_as(&item.gold));

@@ -1,4 +1,4 @@
-//! A run's rules side by side: how many answers each finds right, and where it differs from the primary one.
+//! A run's scorers side by side: how many answers each finds right, and where it differs from the deciding one.
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::Score;
 use super::final_answer::{EXAMPLE_ECHOED, ONLY_IN_THINKING, RIVALS};
 
-/// All rules of a run on its scored samples.
+/// All scorers of a run on its scored samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SideBySide {
-    /// The rules that decide: one, or one a kind of prompt.
+    /// The scorers that decide: one, or one a kind of prompt.
     #[serde(rename = "primary")]
     pub chosen: Vec<String>,
     /// Scored samples.
     pub samples: usize,
-    /// The primary ones first, then by name.
+    /// The deciding ones first, then by name.
     #[serde(rename = "rules")]
     pub scorers: Vec<ScorerCounts>,
     /// Completions that repeat the prompt's own example, that have numbers inside their thinking alone, that state several
@@ -24,20 +24,20 @@ pub struct SideBySide {
     pub rivals: usize,
 }
 
-/// One rule.
+/// One scorer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScorerCounts {
     pub name: String,
     /// Samples that it scored, and those that it found right.
     pub samples: usize,
     pub right: usize,
-    /// Samples that it alone found right, and that the primary rule alone did.
+    /// Samples that it alone found right, and that the deciding scorer alone did.
     pub alone: usize,
     pub missed: usize,
 }
 
 impl ScorerCounts {
-    /// Samples on which it differs from the primary rule.
+    /// Samples on which it differs from the deciding scorer.
     pub fn differs(&self) -> usize {
         self.alone + self.missed
     }
@@ -75,8 +75,8 @@ impl ScorerTally {
         }
     }
 
-    /// All rules with these as the ones that decide. None where there is no sample, or no rule but the primary one, or where what
-    /// decides is no rule.
+    /// All scorers with these as the ones that decide. None where there is no sample, or no scorer but the deciding one, or where what
+    /// decides is none of them.
     pub fn finish(self, chosen: &[&str]) -> Option<SideBySide> {
         let ScorerTally { scorers, samples, example_echoed, only_in_thinking, rivals } = self;
         let mut scorers: Vec<ScorerCounts> = scorers.into_values().collect();
@@ -103,12 +103,12 @@ impl SideBySide {
         counts.finish(chosen)
     }
 
-    /// True for a rule that decides.
+    /// True for a scorer that decides.
     pub fn is_chosen(&self, scorer: &ScorerCounts) -> bool {
         self.chosen.contains(&scorer.name)
     }
 
-    /// The names of the rules that decide, for a sentence.
+    /// The names of the scorers that decide, for a sentence.
     pub fn decides(&self) -> String {
         self.chosen.join(" and ")
     }

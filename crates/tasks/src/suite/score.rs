@@ -18,12 +18,12 @@ pub struct Answered<'a> {
 /// Score of one completion.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// True if the suite's primary rule accepts the answer.
+    /// True if the suite's deciding scorer accepts the answer.
     pub correct: bool,
     /// Text that was taken as the answer, if any.
     #[serde(rename = "extracted")]
     pub answer: Option<String>,
-    /// Results of all rules, the primary one included.
+    /// Results of all scorers, the deciding one included.
     #[serde(rename = "matchers")]
     pub scorers: ByName<bool>,
     /// Further numbers.
@@ -35,10 +35,10 @@ pub struct Score {
     pub evidence: Evidence,
 }
 
-/// A rule or metric that a score does not have: it is of another version, of another suite or damaged.
+/// A scorer or metric that a score does not have: it is of another version, of another suite or damaged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    /// No result of the rule.
+    /// No result of the scorer.
     #[error("it has no score by `{0}`")]
     Scorer(String),
     /// No value of the metric.
@@ -47,10 +47,10 @@ pub enum Missing {
 }
 
 impl Score {
-    /// Result of a rule.
+    /// Result of a scorer.
     ///
     /// # Errors
-    /// [`Missing`] if the rule did not score the completion.
+    /// [`Missing`] if it did not score the completion.
     pub fn scorer(&self, name: &str) -> Result<bool, Missing> {
         self.scorers.get(name).ok_or_else(|| Missing::Scorer(name.to_owned()))
     }
@@ -74,7 +74,7 @@ impl Score {
 /// Evidence behind a score, for people: it is shown and stored, and in no statistics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Readings of the other rules than the primary one, by their names; none is nothing.
+    /// Readings of the other scorers than the deciding one, by their names; none is nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub readings: BTreeMap<String, Option<String>>,
     /// Reason for there being no answer, in words: the message of an exception, the end of a process.

@@ -1,10 +1,10 @@
-//! Rules of a suite, under its name and version.
+//! Scorers of a suite, under its name and version.
 use std::borrow::Cow;
 
 use super::registry::Programs;
 use super::{Answered, Grid, Item, Score, Scored, Summary};
 
-/// Rules that say what counts as right, and what the scores of all items come to.
+/// Scorers that say what counts as right, and what the scores of all items come to.
 pub trait Scoring: Send + Sync {
     /// The suite's name on the command line, e.g. `arithmetic-bench`.
     fn name(&self) -> &str;

@@ -85,7 +85,7 @@ fn right_and_wrong_numbers_are_read_as_stated() {
     assert!(problems.is_empty(), "{}\n{}\n{}", tally.by_frame_and_task(), tally.summary(), problems.join("\n"));
 }
 
-/// The rule `final` of the suites, in plain words: a right number is right, a wrong one wrong.
+/// The scorer `final` of the suites, in plain words: a right number is right, a wrong one wrong.
 #[test]
 fn right_numbers_are_right_and_wrong_ones_wrong() {
     const SENTENCES: [&str; 6] =

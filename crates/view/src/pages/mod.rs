@@ -36,7 +36,7 @@ pub(crate) fn labels<'a>(runs: impl Iterator<Item = (&'a str, &'a str)> + Clone)
     runs.clone().map(|(model, run)| if times(model) > 1 { run.to_owned() } else { model.to_owned() }).collect()
 }
 
-/// Headline of a run: its main value over all tasks, and the rule or scorer that gives it.
+/// Headline of a run: its main value over all tasks, and the scorer that gives it.
 pub(crate) fn headline(document: &Document) -> Option<(Share, String)> {
     let all = document.summary.rows.last()?;
     let (name, value) = document.main_value(all)?;

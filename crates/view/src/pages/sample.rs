@@ -1,4 +1,4 @@
-//! A sample: prompt, completion with its thinking folded and its readings marked, and every rule's score.
+//! A sample: prompt, completion with its thinking folded and its readings marked, and every scorer's score.
 use axum::extract::{Path, State};
 use axum::response::Response;
 use earnest_eval::samples::{AskedSample, SampleTokens, each_asked, tokens};
@@ -46,12 +46,12 @@ pub(crate) fn class(word: &str) -> String {
     }
 }
 
-/// A rule's reading.
+/// A scorer's reading.
 #[derive(Serialize)]
 struct Reading {
     scorer: String,
     right: bool,
-    /// The answer it read; none for rules that look for the expected answer instead of reading one.
+    /// The answer it read; none for scorers that look for the expected answer instead of reading one.
     read: Option<String>,
     chosen: bool,
 }

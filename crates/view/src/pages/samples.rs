@@ -39,7 +39,7 @@ pub(crate) struct Wanted {
     pub outcome: String,
     /// Text in the completion.
     pub q: String,
-    /// Two rules that score differently, as [`shape::pair`] joins them.
+    /// Two scorers that differ, as [`shape::pair`] joins them.
     pub disagree: String,
     /// One of them, and the other, where there are too many for a list of pairs.
     pub scorer: String,

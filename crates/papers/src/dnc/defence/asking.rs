@@ -140,8 +140,8 @@ fn questions(
     Ok((questions, None))
 }
 
-/// The letter of a score by a rule: `1` right, `0` wrong, `?` without a score. The rule's own outcome counts, also where another rule
-/// is the primary one and this one read nothing.
+/// The letter of a score by a scorer: `1` right, `0` wrong, `?` without one. The scorer's own score counts, also where another scorer
+/// is the deciding one and this one read nothing.
 pub fn letter(score: Option<&Score>, scorer: &str) -> &'static str {
     match score.and_then(|score| score.scorers.get(scorer)) {
         Some(true) => "1",

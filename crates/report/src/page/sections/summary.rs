@@ -64,7 +64,7 @@ fn what(run: &ReportRun) -> String {
     let document = &run.document;
     let (settings, totals) = (&document.manifest.settings, &document.totals);
     let name = main(run).map(|(name, _)| {
-        // A column named after its rule needs no second mention.
+        // A column named after its scorer needs no second mention.
         let by = document.readings.as_ref().filter(|readings| !readings.chosen.iter().any(|scorer| scorer == name));
         by.map_or_else(|| format!("{name} · "), |readings| format!("{name}, by scorer {} · ", readings.decides()))
     });

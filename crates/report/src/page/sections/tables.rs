@@ -47,7 +47,7 @@ fn shaded(run: &ReportRun, row: &SummaryRow, alike: bool) -> Option<Value> {
     Some(context!(shade, ..interval(value, (!alike).then_some(row.n), percent)))
 }
 
-/// Tables of a run: its rules, then the suite's own tables or all columns.
+/// Tables of a run: its scorers, then the suite's own tables or all columns.
 fn of_run(run: &ReportRun) -> Vec<Value> {
     let scorers = run.document.readings.as_ref().map(side_by_side);
     let grids = run.document.grids.iter().map(grid_table);
@@ -55,7 +55,7 @@ fn of_run(run: &ReportRun) -> Vec<Value> {
     scorers.into_iter().chain(grids).chain(columns).collect()
 }
 
-/// All rules, each compared with the primary one. Open, because the primary rule determines every other number.
+/// All scorers, each compared with the deciding one. Open, because the deciding scorer determines every other number.
 fn side_by_side(readings: &SideBySide) -> Value {
     let decides = readings.decides();
     let differs = format!("differs from {decides}");

@@ -352,7 +352,7 @@ mod tests {
         let expected =
             json!({"tasks": ["add_1", "b2d"], "lengths": "1-100", "per_length": 10, "set": 1, "seed": 1, "order": 2});
         assert_eq!(options, expected);
-        // The usual rule is not named, so that runs of before keep their identity.
+        // The usual scorer is not named, so that runs of before keep their identity.
         let other = bench(|o| o.scorer = Scorer::Final);
         assert_eq!(other.options()["profile"], "final");
         assert_eq!(serde_json::from_value::<Options>(other.options()).unwrap(), other.options);

@@ -1,7 +1,7 @@
 //! Arithmetic-Bench: sixteen tasks on integers of 1 to 100 digits and how accuracy falls with the length.
 //!
 //! Source: "Arithmetic-Bench: Evaluating Multi-Step Reasoning in LLMs with Basic Arithmetic" (submission to ICLR 2026, no
-//! public code). Items follow its Algorithm 1 and Tables 1 to 3, the rule `compat` its section 3.3.
+//! public code). Items follow its Algorithm 1 and Tables 1 to 3, the scorer `compat` its section 3.3.
 
 mod baseline;
 mod bench;

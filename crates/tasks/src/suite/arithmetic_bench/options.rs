@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Task;
 use crate::suite::{ItemOrder, TooManySamples, check_size};
 
-/// Primary rule; the others are reported beside it.
+/// Deciding scorer; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scorer {
@@ -26,7 +26,7 @@ impl Scorer {
     /// The names, the default for conversations first.
     pub const NAMES: [&str; 4] = ["final", "boundary", "compat", "last_number"];
 
-    /// The name of the rule in options and tables.
+    /// The name of the scorer in options and tables.
     pub fn name(self) -> &'static str {
         match self {
             Scorer::Boundary => "boundary",
@@ -36,7 +36,7 @@ impl Scorer {
         }
     }
 
-    /// True for the rule that decided before there were others; it is left out of manifests, so that runs keep their identity.
+    /// True for the scorer that decided before there were others; it is left out of manifests, so that runs keep their identity.
     pub fn is_boundary(&self) -> bool {
         *self == Scorer::Boundary
     }
@@ -61,7 +61,7 @@ impl Ends {
     }
 }
 
-/// Options that determine the items, and the rule that decides.
+/// Options that determine the items, and the scorer that decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
@@ -81,7 +81,7 @@ pub struct Options {
     /// End of a completion.
     #[serde(default, skip_serializing_if = "Ends::is_model")]
     pub ends: Ends,
-    /// The primary rule.
+    /// The deciding scorer.
     #[serde(rename = "profile", default, skip_serializing_if = "Scorer::is_boundary")]
     pub scorer: Scorer,
 }

@@ -8,13 +8,13 @@ use crate::suite::{Answered, FINAL, FailureClass, Item, Score, read_final};
 use earnest_answer::reader::{Answer, Form, Reading};
 use earnest_answer::{Candidates, Expected, Matches, Normalised, Shape, contains_number, distinct, split_thinking};
 
-/// Names of the suite's own rules; with thinking, each has a second entry with the suffix [`WITH_THINKING`].
+/// Names of the suite's own scorers; with thinking, each has a second entry with the suffix [`WITH_THINKING`].
 pub(super) const COMPAT: &str = "compat";
 pub(super) const BOUNDARY: &str = "boundary";
 pub(super) const LAST_NUMBER: &str = "last_number";
 pub(super) const WITH_THINKING: &str = "_with_thinking";
 
-/// All rules, the given one first.
+/// All scorers, the given one first.
 pub(super) fn scorers(chosen: Scorer) -> Vec<&'static str> {
     let mut scorers = vec![BOUNDARY, COMPAT, LAST_NUMBER, FINAL];
     scorers.sort_by_key(|name| *name != chosen.name());
@@ -29,7 +29,7 @@ static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is a constant and the tests use it")
 });
 
-/// Scores the visible answer by the three rules of [`Matches`] and by the reader; the profile's decides.
+/// Scores the visible answer by the three scorers of [`Matches`] and by the reader; the chosen one decides.
 ///
 /// * `matchers`: `compat`, `boundary`, `last_number`, `final`; where the completion has thinking, also each of the first three
 ///   `..._with_thinking`, on the whole completion (the paper does not say which it scored).
@@ -55,7 +55,7 @@ pub(super) fn score(scorer: Scorer, item: &Item, answered: &Answered<'_>) -> Sco
     let found = |found: bool| if found { Some(expected.text().to_owned()) } else { last.clone() };
     for (name, right) in [(COMPAT, matches.compat), (BOUNDARY, matches.boundary)] {
         score.add_scorer(chosen, name, right, found(right));
-        // They look for the expected answer and read none: there is nothing to show beside another rule's.
+        // They look for the expected answer and read none: there is nothing to show beside another scorer's.
         score.evidence.readings.remove(name);
     }
     score.add_scorer(chosen, LAST_NUMBER, matches.final_number, last.clone());

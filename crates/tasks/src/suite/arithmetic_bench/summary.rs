@@ -8,7 +8,7 @@ use crate::{agreeing, counted};
 /// Summarises any subset of the items, with any number of samples each.
 ///
 /// Rows: one a task; behind `mul_1` and `div_1` the same without `b = 1`; then `all`. Accuracies count items (several
-/// samples of an item make one value) and carry Wilson intervals; `RULE, mean over lengths` of the primary rule weighs every length
+/// samples of an item make one value) and carry Wilson intervals; `SCORER, mean over lengths` of the deciding scorer weighs every length
 /// equally and carries the stratified interval. A column without items (lengths 1-3 of a run on longer ones) is left out.
 pub(super) fn summarise(options: &Options, samples: &[Scored<'_>]) -> Summary {
     let (items, left_out) = gather(samples);
@@ -78,7 +78,7 @@ fn row(name: &str, group: &Group<'_, '_>, scorer: Scorer, thinking: bool) -> Sum
     }
 }
 
-/// The rules that also score answers with their thinking.
+/// The scorers that also score answers with their thinking.
 const WITH_ALL: [&str; 3] = [BOUNDARY, COMPAT, LAST_NUMBER];
 
 /// Area under the curve, and how far it stays high.

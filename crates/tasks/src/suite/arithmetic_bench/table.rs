@@ -16,13 +16,13 @@ pub(super) struct ItemScores<'a> {
 }
 
 impl ItemScores<'_> {
-    /// Share of samples that a rule accepts; none where it scored none of them. A sample without thinking is the same text with
+    /// Share of samples that a scorer accepts; none where it scored none of them. A sample without thinking is the same text with
     /// and without it.
     fn share(&self, scorer: &str) -> Option<f64> {
         let scored = self.samples.iter().filter_map(|sample| {
             let scorers = &sample.score.scorers;
             let plain = || scorers.get(scorer.strip_suffix(WITH_THINKING)?);
-            // A damaged item is scored by no rule and is never right.
+            // No scorer scores a damaged item, which is never right.
             let damaged = || (sample.score.failure == Some(FailureClass::MalformedGold)).then_some(false);
             scorers.get(scorer).or_else(plain).or_else(damaged)
         });
@@ -95,7 +95,7 @@ impl<'g, 'a> Group<'g, 'a> {
         self.cells().filter_map(point).collect()
     }
 
-    /// The cluster-robust standard error of the primary accuracy, clusters being cells.
+    /// The cluster-robust standard error of the accuracy by the deciding scorer, clusters being cells.
     pub fn cluster_robust_se(&self) -> Option<f64> {
         let value = |sample: &Scored<'a>| (sample.item.cluster.as_str(), f64::from(sample.score.correct));
         cluster_robust_se(self.samples().map(value))

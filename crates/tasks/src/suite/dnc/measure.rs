@@ -81,7 +81,7 @@ pub fn round_half_up(value: &Fraction, places: u32) -> Option<Fraction> {
     Fraction::new(if value.numerator().is_negative() { -whole } else { whole }, scale).ok()
 }
 
-/// DROP: the paper's rule on a number (string identity, or the values within 1e-4).
+/// DROP: the paper's scorer on a number (string identity, or the values within 1e-4).
 pub fn drop_match(prediction: &str, gold: &str) -> bool {
     let scored = paper_equation(prediction.trim(), gold.trim());
     scored.equation || scored.answer

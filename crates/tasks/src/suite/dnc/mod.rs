@@ -10,7 +10,7 @@
 //! | `question_set`, `raw_json` | any JSON rows as questions, and back with their own bytes (`earnest perturb`) |
 //! | `written` | numbers as people and models write them |
 //! | `target`, `demonstrations`, `suite` | prompts, placeholders, examples clean and perturbed, the items |
-//! | `score`, `measure`, `tatqa_metric` | a completion's score under every rule |
+//! | `score`, `measure`, `tatqa_metric` | a completion's score under every scorer |
 //! | `pairs`, `effects`, `summary` | outcomes by question, paired differences, the mixed model, the table |
 //!
 //! Items depend on (data, options, seed); each random perturbation of a question has its own stream, so that no other question moves it. A

@@ -19,15 +19,15 @@ pub enum Mode {
     Reference,
 }
 
-/// Primary rule; the others are reported beside it.
+/// Deciding scorer; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scorer {
-    /// The rule of the data set and of what is asked for; in options under any of its names.
+    /// The scorer of the data set and of what is asked for; in options under any of its names.
     #[default]
     #[serde(alias = "answer", alias = "tatqa_em", alias = "eq_equivalent")]
     Own,
-    /// The answer as a careful person reads it ([`earnest_answer::reader`]); an equation alone keeps its own rule.
+    /// The answer as a careful person reads it ([`earnest_answer::reader`]); an equation alone keeps its own scorer.
     Final,
 }
 
@@ -88,7 +88,7 @@ pub struct Options {
     /// Bare text needs a layout of its own.
     pub shape: PromptShape,
     pub source: Source,
-    /// The primary rule.
+    /// The deciding scorer.
     #[serde(rename = "profile", default, skip_serializing_if = "Scorer::is_own")]
     pub scorer: Scorer,
 }
@@ -146,7 +146,7 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// Names of the rules of which one can be primary, the default for conversations first: those of targets with an answer, or,
+    /// Names of the scorers of which one can decide, the default for conversations first: those of targets with an answer, or,
     /// where none has one, of equations.
     pub fn scorers(&self) -> Vec<&'static str> {
         match self.targets.iter().find(|target| target.has_answer()) {
@@ -155,7 +155,7 @@ impl Options {
         }
     }
 
-    /// The rules that decide: one, or one a kind of prompt.
+    /// The scorers that decide: one, or one a kind of prompt.
     pub fn chosen(&self) -> Vec<&'static str> {
         let mut scorers: Vec<&'static str> = Vec::new();
         for target in &self.targets {
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(of(Dataset::AsdivA, &[Target::Equation, Target::Cot]), ["final", "answer"]);
         assert_eq!(of(Dataset::AsdivA, &[Target::Equation]), ["eq_equivalent"]);
         assert_eq!(of(Dataset::TatqaA, &[Target::Answer]), ["final", "tatqa_em"]);
-        // The own rule is not named in manifests, so that runs of before keep their identity.
+        // The own scorer is not named in manifests, so that runs of before keep their identity.
         let mut stored = serde_json::to_value(Options::default()).unwrap();
         assert_eq!(stored.get("profile"), None);
         stored["profile"] = "answer".into();

@@ -13,7 +13,7 @@ use earnest_answer::number::Fraction;
 use earnest_answer::reader::{Answer, Form};
 use earnest_answer::split_thinking;
 
-/// Names of the rules.
+/// Names of the scorers.
 pub(super) const ANSWER: &str = "answer";
 pub(super) const ACC_EQ: &str = "acc_eq";
 pub(super) const ACC_ANS: &str = "acc_ans";
@@ -45,12 +45,12 @@ impl<'a> Gold<'a> {
     }
 }
 
-/// The rule that decides.
+/// The scorer that decides.
 pub(super) fn chosen(scorer: Scorer, dataset: Dataset, target: Target) -> &'static str {
     if scorer == Scorer::Final && target.has_answer() { FINAL } else { own_scorer(dataset, target) }
 }
 
-/// The rule of the data set and of what is asked for.
+/// The scorer of the data set and of what is asked for.
 pub fn own_scorer(dataset: Dataset, target: Target) -> &'static str {
     match (dataset, target) {
         (Dataset::TatqaA, _) => TATQA,
@@ -64,9 +64,9 @@ pub fn own_scorer(dataset: Dataset, target: Target) -> &'static str {
 /// * `matchers`: `answer` (the number has the exact gold value, or is a correct rounding of one without a finite decimal);
 ///   `acc_eq` and `acc_ans` (the paper's: identical strings; Python values within 1e-4, of the unrounded quotient where a
 ///   remainder is); `eq_value` (exact value of the equation); `eq_equivalent` (the same formula whatever the numbers); `drop`
-///   and `tatqa_em` (those data sets' own rules); `tatqa_value` (the same quantity under its sign and scale: `(128)` is -128,
-///   `12500` is 12.5 thousand, to the gold's two decimals); `final` (the reader's answer by the rule of `answer`, of TAT-QA by that
-///   of `tatqa_value`). By its own profile an equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`, everything else by
+///   and `tatqa_em` (those data sets' own scorers); `tatqa_value` (the same quantity under its sign and scale: `(128)` is -128,
+///   `12500` is 12.5 thousand, to the gold's two decimals); `final` (the reader's answer by the scorer of `answer`, of TAT-QA by that
+///   of `tatqa_value`). By its own scorer an equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`, everything else by
 ///   `answer`; under `final` so is everything but an equation alone.
 /// * `metrics`: `unparsed` (1 where a line that decides is missing or cannot be read, which is never right), `equation_unparsed`
 ///   (the same of the equation beside an answer), `normalised` (1 where something had to be removed or translated), `faithful` (1 or 0 where the equation is right: whether the answer beside it is too).
@@ -88,7 +88,7 @@ pub(super) fn score(scorer: Scorer, dataset: Dataset, target: Target, item: &Ite
     let mut unparsed_decides = true;
     let mut none = None;
     let own = own_scorer(dataset, target);
-    // A data set has no such target where its own rule is missing; then nothing is right.
+    // A data set has no such target where its own scorer is missing; then nothing is right.
     if let Ok(right) = score.scorer(own) {
         score.add_scorer(chosen, own, right, extracted);
     }

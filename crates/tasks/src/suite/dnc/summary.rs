@@ -19,7 +19,7 @@ use earnest_stats::holm;
 /// against the original); one a capability (Figure 1), over both of its perturbations; `all`.
 ///
 /// Values: `accuracy` (of the second of each pair) and `delta` (it minus the accuracy of the first). Numbers are in per cent but for p
-/// values, counts and log odds; intervals among them, as of the change under every other rule, are three (`X`, `X, from`, `X, to`). `MDE` is the minimum detectable effect, the smallest delta that so many questions with so many
+/// values, counts and log odds; intervals among them, as of the change under every other scorer, are three (`X`, `X, from`, `X, to`). `MDE` is the minimum detectable effect, the smallest delta that so many questions with so many
 /// discordant ones show.
 /// Accuracies have Wilson's interval, of as many questions as the cluster-robust error is worth where rows share questions.
 /// With one pair a question `delta` has Tango's score interval and p is McNemar's exact one; with several (draws, example sets,
@@ -52,7 +52,7 @@ type Attack<'a> = (Kind, Vec<Pair<'a>>);
 struct Part<'a> {
     options: &'a Options,
     target: Target,
-    /// The rule that decides.
+    /// The scorer that decides.
     chosen: &'static str,
     mine: &'a [&'a Outcome],
 }
@@ -236,7 +236,7 @@ fn mean_per_cent(all: &[&Outcome], pick: fn(&Outcome) -> f64) -> f64 {
     100.0 * all.iter().map(|outcome| pick(outcome)).sum::<f64>() / all.len().max(1) as f64
 }
 
-/// Rules beside the primary one, in order.
+/// Scorers beside the deciding one, in order.
 fn scorers(mine: &[&Outcome], chosen: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for outcome in mine {
@@ -249,7 +249,7 @@ fn scorers(mine: &[&Outcome], chosen: &str) -> Vec<String> {
     found
 }
 
-/// The paper's own rules, whose tables have accuracies and relative changes too.
+/// The paper's own scorers, whose tables have accuracies and relative changes too.
 const PAPER: [&str; 3] = [ACC_EQ, ACC_ANS, DROP];
 
 fn row(name: &str, pairs: &[Pair<'_>], compared: &PairedChange, chosen: &str) -> SummaryRow {
@@ -267,7 +267,7 @@ fn row(name: &str, pairs: &[Pair<'_>], compared: &PairedChange, chosen: &str) ->
     numbers.extend(known_per_cent("unparsed, original", &first, |outcome| outcome.unparsed));
     numbers.extend(known_per_cent("unparsed, perturbed", &second, |outcome| outcome.unparsed));
     numbers.push(("truncated, perturbed".to_owned(), mean_per_cent(&second, |outcome| outcome.truncated)));
-    // Behind the test of the deciding rule, which must not make room for them.
+    // Behind the test of the deciding scorer, which must not make room for them.
     for scorer in scorers(&second, chosen) {
         let delta = compare(pairs, |outcome| outcome.scorer(&scorer)).delta;
         percentages(&mut numbers, &format!("delta {scorer}"), delta);

@@ -9,7 +9,7 @@
 //! | `answer/` | the study's two extractors, and two readings of our own |
 //! | `large_numbers` | gamma, the integers of Figure 7, its bins |
 //! | `options`, `suite` | base and variants in pairs, template by template, so that any beginning has both under every prompt |
-//! | `scoring`, `summary` | the study's rule with others beside it; differences paired by template; classes of failure |
+//! | `scoring`, `summary` | the study's scorer with others beside it; differences paired by template; classes of failure |
 //! | `drawn`, `mini` | rows drawn from templates; 16 templates of this project (`prompts/gsm-mini`), which need no download |
 //!
 //! # Data

@@ -30,7 +30,7 @@ pub struct DataFile {
     pub sha256: String,
 }
 
-/// Primary rule; the others are reported beside it.
+/// Deciding scorer; the others are reported beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scorer {
@@ -51,7 +51,7 @@ impl Scorer {
     /// The names, the default for conversations first.
     pub const NAMES: [&str; 5] = ["final", "study", "study_strict", "strict", "flexible"];
 
-    /// The name of the rule in options and tables.
+    /// The name of the scorer in options and tables.
     pub fn name(self) -> &'static str {
         match self {
             Scorer::Study => "study",
@@ -62,7 +62,7 @@ impl Scorer {
         }
     }
 
-    /// True for the study's rule; it is left out of manifests, so that runs keep their identity.
+    /// True for the study's scorer; it is left out of manifests, so that runs keep their identity.
     pub fn is_study(&self) -> bool {
         *self == Scorer::Study
     }
@@ -84,7 +84,7 @@ pub struct Options {
     /// The interpreter that runs code, where the prompts ask for code; none is the built-in one.
     #[serde(default)]
     pub python: Option<String>,
-    /// The primary rule.
+    /// The deciding scorer.
     #[serde(rename = "profile", default, skip_serializing_if = "Scorer::is_study")]
     pub scorer: Scorer,
 }

@@ -1,4 +1,4 @@
-//! Scores a completion: by the study's rules first, by ours beside them.
+//! Scores a completion: by the study's scorers first, by ours beside them.
 use super::answer::code::{classify, program};
 use super::answer::{Label, correct, flexible, is_babbling, strict, text};
 use super::clean_up::clean_up;
@@ -9,7 +9,7 @@ use earnest_answer::reader::Form;
 use earnest_answer::split_thinking;
 use earnest_answer::{CodeOutcome, CodeRunner};
 
-/// Names of the suite's own rules.
+/// Names of the suite's own scorers.
 pub(super) const STUDY: &str = "study";
 /// Right by the study and without another question behind the answer.
 pub(super) const STUDY_STRICT: &str = "study_strict";
@@ -20,7 +20,7 @@ pub(super) const FLEXIBLE: &str = "flexible";
 /// Metric and reason: the completion goes on with another question.
 pub(super) const BABBLING: &str = "babbling";
 
-/// All rules, the given one first.
+/// All scorers, the given one first.
 pub(super) fn scorers(chosen: Scorer) -> Vec<&'static str> {
     let mut scorers = vec![STUDY, STUDY_STRICT, STRICT, FLEXIBLE, FINAL];
     scorers.sort_by_key(|name| *name != chosen.name());
@@ -36,7 +36,7 @@ struct Found {
     reason: Option<String>,
 }
 
-/// The score. Completions of conversations are scored without their thinking; nothing else is cut, since the study's rules cut
+/// The score. Completions of conversations are scored without their thinking; nothing else is cut, since the study's scorers cut
 /// themselves. `final` never sees thinking.
 pub(super) fn score(options: &Options, item: &Item, answered: &Answered<'_>, runner: &dyn CodeRunner) -> Score {
     let truth: f64 = item.gold.parse().unwrap_or(f64::NAN);

@@ -340,7 +340,7 @@ mod tests {
         assert!(item.segments.question.ends_with("Let's think step by step."));
         let stored = suite.options();
         assert_eq!(stored["prompt_sha256"]["gsm"], Prompt::Gsm.sha256(TrailingSpace::Trim));
-        // The study's rule is not named, so that runs of before keep their identity.
+        // The study's scorer is not named, so that runs of before keep their identity.
         assert_eq!((stored.get("profile"), suite.chosen()), (None, vec!["study"]));
         let again = GsmSymbolic::own(serde_json::from_value(stored.clone()).unwrap(), Arc::new(LastLine)).unwrap();
         assert_eq!((again.options(), again.iter().collect::<Vec<_>>()), (stored, suite.iter().collect()));

@@ -94,7 +94,7 @@ fn classes(name: &str, group: &[&Scored<'_>]) -> Option<String> {
     (wrong > 0).then(|| format!("{name}: {wrong} of {} wrong: {}.", group.len(), list.join(", ")))
 }
 
-/// A rule's share of right answers; none where it scored none of them.
+/// A scorer's share of right answers; none where it scored none of them.
 fn accuracy(group: &[&Scored<'_>], scorer: &str) -> Option<Interval> {
     let right = |sample: &&Scored<'_>| Some((f64::from(sample.score.scorers.get(scorer)?), cluster(sample)));
     let (values, clusters): (Vec<f64>, Vec<u64>) = group.iter().filter_map(right).unzip();

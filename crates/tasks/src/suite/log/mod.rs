@@ -23,7 +23,7 @@ pub fn value(score: &Score, scorer: &str) -> Option<f64> {
     right.or_else(|| score.metrics.get(scorer))
 }
 
-/// Sets the number that a scorer gave: 0 and 1 are a rule's, others a metric's.
+/// Sets the number that a scorer gave: 0 and 1 are a score, others a metric.
 pub fn set_value(score: &mut Score, scorer: &str, value: f64) {
     match value {
         0.0 => score.scorers.insert(scorer, false),

@@ -1,8 +1,8 @@
-//! Scores of a tool with the rule [`FINAL`] beside them.
+//! Scores of a tool with the scorer [`FINAL`] beside them.
 use super::value;
 use crate::suite::{FINAL, FailureClass, Score};
 
-/// The scores of a tool with today's reading of the completion beside them, and this primary scorer.
+/// The scores of a tool with today's reading of the completion beside them, and this deciding scorer.
 pub fn beside(stored: &Score, read: &Score, chosen: Option<&str>) -> Score {
     let mut score = stored.clone();
     for (scorer, right) in read.scorers.iter() {
@@ -24,7 +24,7 @@ pub fn beside(stored: &Score, read: &Score, chosen: Option<&str>) -> Score {
     score
 }
 
-/// Makes a scorer the primary one: its number decides, its answer is the answer.
+/// Makes a scorer the deciding one: its number decides, its answer is the answer.
 pub fn decide(score: &mut Score, chosen: &str) {
     score.correct = value(score, chosen) == Some(1.0);
     score.failure = failure(score, chosen);

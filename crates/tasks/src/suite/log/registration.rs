@@ -41,7 +41,7 @@ impl BuiltIn for Registration {
 struct Stored {
     #[serde(rename = "log")]
     card: StoredCard,
-    /// Primary scorer.
+    /// Deciding scorer.
     #[serde(rename = "profile", default)]
     scorer: Option<String>,
 }
@@ -85,7 +85,7 @@ impl LogSuite {
         summary
     }
 
-    /// Scorers in the tool's order, the primary one first.
+    /// Scorers in the tool's order, the deciding one first.
     fn scorers(&self) -> Vec<&str> {
         let chosen = self.stored.scorer.as_deref();
         let others = self.stored.card.scorers.iter().map(String::as_str).filter(|scorer| Some(*scorer) != chosen);

@@ -79,7 +79,7 @@ impl Tally {
         Summary { rows, series: Vec::new(), notes }
     }
 
-    /// All rules side by side.
+    /// All scorers side by side.
     pub fn readings(&self, chosen: &[&str]) -> Option<SideBySide> {
         self.readings.clone().finish(chosen)
     }

@@ -31,7 +31,7 @@ pub enum NupaError {
     /// Operands of the wrong number or form.
     #[error("{task} takes {expected}, got {got}")]
     Operands { task: TaskId, expected: &'static str, got: String },
-    /// A question whose right answer no profile can read.
+    /// A question whose right answer no scorer can read.
     #[error(
         "{task} of {operands} is {answer}, which the NUPA Test cannot ask: its answers are not negative, and no exponent of them is"
     )]

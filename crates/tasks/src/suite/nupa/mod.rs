@@ -4,7 +4,7 @@
 //! | files | contents |
 //! |---|---|
 //! | `task`, `cell`, `draw`, `pairs`, `prepare` | the questions: 53 ids, splits by fingerprint, one random stream a question |
-//! | `exact`, `metrics`, `scoring` | gold answers without floating point; the rules side by side |
+//! | `exact`, `metrics`, `scoring` | gold answers without floating point; the scorers side by side |
 //! | `prompt`, `rules/` | question texts; rules in Python with an interpreter whose trace is true line by line |
 //! | `answer` | what is taken from a completion under three readings |
 //! | `order`, `suite`, `options`, `plan` | items in balanced order, and the cost of a run |

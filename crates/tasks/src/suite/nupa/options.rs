@@ -60,7 +60,7 @@ impl Lengths {
     }
 }
 
-/// Primary reading of a completion; the others are reported beside it. None of them sees thinking.
+/// Deciding scorer of a completion; the others are reported beside it. None of them sees thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scorer {
@@ -139,7 +139,7 @@ pub struct NupaOptions {
     pub pairs: PairRules,
     /// The spelling of the `min` prompt.
     pub wording: Wording,
-    /// The primary profile.
+    /// The deciding scorer.
     pub scorer: Scorer,
     /// To whom the question is put.
     pub adapter: Adapter,

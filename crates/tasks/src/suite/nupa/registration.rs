@@ -274,7 +274,7 @@ pub fn adapter(mode: Mode) -> Adapter {
     }
 }
 
-/// Primary profile of prompts to an engine of this machine where none is named.
+/// Deciding scorer of prompts to an engine of this machine where none is named.
 pub fn usual_scorer(mode: Mode) -> Scorer {
     Channel::local(mode).scorer(None, Scorer::Final, Scorer::Strict)
 }

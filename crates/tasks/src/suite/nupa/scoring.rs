@@ -1,4 +1,4 @@
-//! Scoring of completions: four profiles side by side.
+//! Scoring of completions: four scorers side by side.
 use super::answer::{AnswerForm, ReferenceMarker, StrictAnswer, extract_paper, extract_reference, extract_strict};
 use crate::suite::{Answered, ByName, FailureClass, Item, Score, read_final};
 use earnest_answer::number::Number;
@@ -8,7 +8,7 @@ use earnest_answer::split_thinking;
 use super::options::{Adapter, NupaOptions, PromptStyle, Scorer};
 use super::{DigitSet, Metrics, TaskId, measure};
 
-/// Scores a completion of one of the suite's items. No profile sees thinking: the paper had no models that think first.
+/// Scores a completion of one of the suite's items. No scorer sees thinking: the paper had no models that think first.
 pub(super) fn score(options: &NupaOptions, item: &Item, answered: &Answered<'_>) -> Score {
     let Ok(task) = item.task.parse::<TaskId>() else {
         // Only an item of another suite can get here; it has no metrics and is never right.

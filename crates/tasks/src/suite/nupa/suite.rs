@@ -189,7 +189,7 @@ fn given_question(id: &str) -> Result<Question, NupaError> {
     Question::from_operands(task.parse()?, a, b)
 }
 
-/// Refuses a question whose right answer could never count: the test has no negative numbers, and every profile reads its forms
+/// Refuses a question whose right answer could never count: the test has no negative numbers, and every scorer reads its forms
 /// of numbers only.
 pub(super) fn answerable(question: &Question) -> Result<(), NupaError> {
     let form = question.task.answer_form();

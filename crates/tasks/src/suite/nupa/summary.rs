@@ -21,7 +21,7 @@ pub struct ScoredAnswer {
     question: u64,
     /// At the places of [`Scorer`]; none of a scorer that was not there when the answer was scored.
     records: [Option<Record>; Scorer::ALL.len()],
-    /// The primary profile found no answer.
+    /// The deciding scorer found no answer.
     empty: bool,
     truncated: bool,
     tokens: usize,
@@ -31,7 +31,7 @@ impl ScoredAnswer {
     /// Reads what is stored of a sample; none where that is no answer to a question of this suite.
     ///
     /// # Errors
-    /// [`Missing`] if the score lacks a metric of a rule that it has: the row is damaged.
+    /// [`Missing`] if the score lacks a metric of a scorer that it has: the row is damaged.
     pub fn new(
         task: &str,
         covariates: &BTreeMap<String, serde_json::Value>,
@@ -63,7 +63,7 @@ impl ScoredAnswer {
     }
 }
 
-/// A scored sample under the primary profile.
+/// A scored sample under the deciding scorer.
 #[derive(Debug, Clone, Copy)]
 struct Sampled {
     record: Record,
@@ -83,7 +83,7 @@ impl Deref for Sampled {
 struct TaskRecords {
     task: TaskId,
     records: Vec<Sampled>,
-    /// Question and exact match (0 or 1) of each sample by every profile.
+    /// Question and exact match (0 or 1) of each sample by every scorer.
     exact: BTreeMap<&'static str, Vec<(u64, f64)>>,
     truncated: usize,
     empty: usize,
@@ -109,7 +109,7 @@ pub(super) fn summarise(options: &NupaOptions, samples: &[Scored<'_>]) -> Summar
     summary
 }
 
-/// Tables and curves of scored answers by the profile of the options, whatever the profile they were asked with.
+/// Tables and curves of scored answers by the scorer of the options, whatever the scorer they were asked with.
 pub fn summarise_answers(options: &NupaOptions, answers: impl IntoIterator<Item = ScoredAnswer>) -> Summary {
     let tasks = collect(options, answers);
     let mut rows: Vec<SummaryRow> = tasks.iter().map(task_row).collect();

@@ -10,7 +10,7 @@
 //! | `thinking` | products and word problems under caps on the tokens of thinking |
 //! | `chooser` | rounds over all skills, by [`earnest_stats::psychometric`] |
 //! | `options`, `registration` | options, and the registration |
-//! | `suite`, `summary` | scoring by the rule `final`; limits by skill |
+//! | `suite`, `summary` | scoring by `final`; limits by skill |
 
 mod chooser;
 mod notation;

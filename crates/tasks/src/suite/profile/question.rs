@@ -101,7 +101,7 @@ impl Sources {
         item
     }
 
-    /// Scores a completion by the rule `final`; that of an item of no skill has no score to speak of.
+    /// Scores a completion by the scorer `final`; that of an item of no skill has no score to speak of.
     pub fn score(&self, skill: Option<&Skill>, item: &Item, answered: &Answered<'_>) -> Score {
         match skill.map(|skill| skill.source) {
             None => Score { failure: Some(FailureClass::UnknownTask), ..Score::default() },

@@ -49,7 +49,7 @@ impl Channel {
         Channel { mode, endpoint: false, thinking: None }
     }
 
-    /// Primary rule: the one that is asked for, or `last` for conversations and endpoints, whose models talk around their
+    /// Deciding scorer: the one that is asked for, or `last` for conversations and endpoints, whose models talk around their
     /// answers, or `usual` for texts to continue, where a paper's number is reproduced.
     pub fn scorer<P>(self, asked: Option<P>, last: P, usual: P) -> P {
         let talks = self.endpoint || self.mode == Mode::Chat;
@@ -70,7 +70,7 @@ pub struct GivenQuestion {
 
 /// A suite with checked options; what its items look like is settled once the channel is known.
 pub trait Choice {
-    /// Suite with items as this channel needs them and the primary rule that is usual there.
+    /// Suite with items as this channel needs them and the deciding scorer that is usual there.
     ///
     /// # Errors
     /// If the options do not fit the channel.

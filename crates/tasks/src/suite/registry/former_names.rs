@@ -1,16 +1,16 @@
-//! Names of rules that earlier versions of a suite gave to what has another name today.
+//! Names of scorers that earlier versions of a suite gave to what has another name today.
 use std::borrow::Cow;
 
 use super::find;
 use crate::suite::Score;
 
-/// Rules of a suite's version that have another name today: the name then, and today's.
+/// Scorers of a suite's version that have another name today: the name then, and today's.
 fn renamed(suite: &str, version: &str) -> Vec<(&'static str, &'static str)> {
     let scorers = find(suite).map_or(&[][..], |suite| suite.card().renamed_scorers);
     scorers.iter().filter(|scorer| scorer.0 == version).map(|scorer| (scorer.1, scorer.2)).collect()
 }
 
-/// Gives the rules of a stored score today's names.
+/// Gives the scorers of a stored score today's names.
 pub fn rename_scorers(suite: &str, version: &str, score: &mut Score) {
     for (then, today) in renamed(suite, version) {
         // A row that was renamed before it was copied has today's name already.
@@ -22,7 +22,7 @@ pub fn rename_scorers(suite: &str, version: &str, score: &mut Score) {
     }
 }
 
-/// The name under which a version of a suite stored a rule; none where today's name meant nothing then.
+/// The name under which a version of a suite stored a scorer; none where today's name meant nothing then.
 pub fn stored_scorer<'a>(suite: &str, version: &str, scorer: &'a str) -> Option<Cow<'a, str>> {
     let rows = renamed(suite, version);
     match rows.iter().find(|(_, today)| *today == scorer) {

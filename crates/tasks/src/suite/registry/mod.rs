@@ -79,7 +79,7 @@ pub struct Card {
     /// True if earlier answers choose its questions: those are the ones near what a model can just do, so that the share of right answers says
     /// nothing about it.
     pub adaptive: bool,
-    /// Rules that had other names: version, name then, name today.
+    /// Scorers that had other names: version, name then, name today.
     pub renamed_scorers: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -191,7 +191,7 @@ pub trait BuiltIn: Sync {
     /// If they are impossible, or data are missing.
     fn configure(&self, values: &OptionValues, host: &dyn Host) -> Result<Box<dyn Choice>, OptionError>;
 
-    /// Rules that decide under the options of a stored run; none where the options cannot be read.
+    /// Scorers that decide under the options of a stored run; none where the options cannot be read.
     fn chosen(&self, options: &Value) -> Vec<String>;
 
     /// The suite with the options of a stored run, as [`Scoring::options`](crate::suite::Scoring::options) gave them.

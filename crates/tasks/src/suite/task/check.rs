@@ -37,16 +37,16 @@ pub struct Check {
     pub without_label: usize,
     /// Questions by task, where there are several.
     pub tasks: BTreeMap<String, usize>,
-    /// Rules, the one that decides first.
+    /// Scorers, the one that decides first.
     #[serde(rename = "rules")]
     pub scorers: Vec<String>,
-    /// Rule that decides; none for perplexities.
+    /// Scorer that decides; none for perplexities.
     #[serde(rename = "primary")]
     pub chosen: Option<String>,
-    /// Kinds of the answers (`3 numbers and 1 text`), where they chose the rules: none are named.
+    /// Kinds of the answers (`3 numbers and 1 text`), where they chose the scorers: none are named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen_for: Option<String>,
-    /// Rule that decides in raw prompts, where it is another one.
+    /// Scorer that decides in raw prompts, where it is another one.
     #[serde(rename = "primary_raw", skip_serializing_if = "Option::is_none")]
     pub chosen_raw: Option<String>,
     /// Worked examples before each question.

@@ -45,7 +45,7 @@ pub(super) struct Setting {
     /// Base models get sentences as questions to be answered, and answers end where the next question would begin. Not so in runs of
     /// earlier versions.
     pub framed: bool,
-    /// Rule that decides, if another one than the file's.
+    /// Scorer that decides, if another one than the file's.
     pub scorer: Option<String>,
     /// Rows of the examples, one more than are shown where the item itself may be among them.
     pub examples: Vec<Map<String, Value>>,
@@ -56,9 +56,9 @@ pub(super) struct Task {
     pub name: String,
     pub version: String,
     pub scorers: Vec<Scorer>,
-    /// Rule that decides; none for perplexities.
+    /// Scorer that decides; none for perplexities.
     pub chosen: Option<String>,
-    /// Rule that decides by the file.
+    /// Scorer that decides by the file.
     pub usual: Option<String>,
     /// Text between prompt and continuation.
     pub delimiter: String,
@@ -71,17 +71,17 @@ pub(super) struct Task {
     shots: Vec<(String, Shot)>,
 }
 
-/// The scorers of a task, and the rules that decide.
+/// The scorers of a task, and those that decide.
 pub(super) struct Scorers {
     pub scorers: Vec<Scorer>,
-    /// Rule that decides by the file.
+    /// Scorer that decides by the file.
     pub usual: Option<String>,
-    /// Rule that decides; none for perplexities.
+    /// Scorer that decides; none for perplexities.
     pub chosen: Option<String>,
 }
 
 impl Scorers {
-    /// Compiles the scorers of a task file; `profile` names the rule that decides, if another one than the file's.
+    /// Compiles the scorers of a task file; `profile` names the scorer that decides, if another one than the file's.
     ///
     /// # Errors
     /// The text of the task file that is wrong, and the reason.
@@ -151,7 +151,7 @@ impl Task {
 
     /// Makes the examples of rows, each question once; rows that cannot be examples are passed over while there are enough.
     fn collect_shots(&mut self, rows: &[Map<String, Value>]) -> Result<(), Wrong> {
-        // Without rows only the names of its rules are wanted.
+        // Without rows only the names of its scores are wanted.
         let Some(examples) = self.definition.examples.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let wanted = examples.count.unwrap_or(rows.len());
         let mut refused = None;

@@ -28,7 +28,7 @@ pub struct Definition {
     /// Scorers, the first of which decides unless `primary` names another one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scorers: Vec<ScorerSpec>,
-    /// Rule that decides.
+    /// Scorer that decides.
     #[serde(rename = "primary", skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
     pub questions: Questions,

@@ -2,7 +2,7 @@
 use super::scorer::{Method, Scorer};
 use crate::suite::{Answered, ContinuationScore, FailureClass, Item, Likelihoods, Score};
 
-/// Rules of a likelihood scorer: by the log-likelihood, by that a byte, and by that a token.
+/// Scores of a likelihood scorer: by the log-likelihood, by that a byte, and by that a token.
 pub(super) const NAMES: [&str; 3] = ["acc", "acc_norm_bytes", "acc_norm_tokens"];
 
 /// Metrics: log-likelihood of the right text, its bytes and its tokens.

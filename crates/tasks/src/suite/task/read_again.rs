@@ -1,4 +1,4 @@
-//! Completions of another program, read by the rule [`FINAL`] without a task file.
+//! Completions of another program, read by the scorer [`FINAL`] without a task file.
 use serde_json::Value;
 
 use super::choice;
@@ -7,8 +7,8 @@ use super::scorer::{self, Method, Scorer};
 use crate::suite::registry::{Host, NoHost};
 use crate::suite::{Answered, FINAL, Item, Score};
 
-/// Scores a completion by the rule [`FINAL`] alone: the choice that it makes where the item has choices, else the number that it
-/// states, or its text where no number is expected. Without rules where nothing can be read: log-likelihoods, and items without an
+/// Scores a completion by the scorer [`FINAL`] alone: the choice that it makes where the item has choices, else the number that it
+/// states, or its text where no number is expected. Without scores where nothing can be read: log-likelihoods, and items without an
 /// expected answer, or with one that is none of their choices.
 pub fn read_again(item: &Item, answered: &Answered<'_>) -> Score {
     let others = item.covariates.get(TARGETS).and_then(Value::as_array);

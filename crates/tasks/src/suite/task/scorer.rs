@@ -15,12 +15,12 @@ use earnest_answer::{CodeRunner, split_thinking};
 /// A scorer with checked options.
 #[derive(Debug, Clone)]
 pub(super) struct Scorer {
-    /// Name of its rule.
+    /// Name of its score.
     pub name: String,
     pub method: Method,
 }
 
-/// Rule of a scorer.
+/// Way to a scorer's answer.
 #[derive(Debug, Clone)]
 pub(super) enum Method {
     /// `plain`: answers that say no number are texts, whatever digits they have.
@@ -91,7 +91,7 @@ fn without_punctuation(text: &str) -> String {
     kept
 }
 
-/// Result of a rule on a completion.
+/// Result of a scorer on a completion.
 struct Judged {
     right: bool,
     read: Option<String>,
@@ -235,7 +235,7 @@ impl Scorer {
         Ok(Scorer { name, method })
     }
 
-    /// Names of its rules.
+    /// Names of its scores.
     pub(super) fn names(&self) -> Vec<&str> {
         match self.method {
             Method::Likelihood { .. } => super::likelihood::NAMES.to_vec(),
@@ -363,7 +363,7 @@ pub(super) fn score(
     score
 }
 
-/// Keeps why the primary rule does not accept an answer.
+/// Keeps why the deciding scorer does not accept an answer.
 fn fail(score: &mut Score, chosen: &str, scorer: &Scorer, judged: Judged) {
     if scorer.name == chosen {
         score.evidence.reason = judged.reason;

@@ -65,7 +65,7 @@ pub struct ScorerSpec(pub ScorerOptions);
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScorerOptions {
-    /// Name of its rule, by default that of the kind.
+    /// Name of its score, by default that of the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

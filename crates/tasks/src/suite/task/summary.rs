@@ -1,4 +1,4 @@
-//! Table of a task: all rules side by side, and likelihoods where there are some.
+//! Table of a task: all scorers side by side, and likelihoods where there are some.
 use std::collections::BTreeMap;
 
 use earnest_stats::{Z95, clustered_wilson};
