@@ -54,7 +54,7 @@ pub struct UnknownRow {
     pub known: Vec<&'static str>,
 }
 
-/// Summaries by scorer, in the order of [`SCORERS`](super::run::SCORERS).
+/// Summaries by scorer, in the order of [`SCORERS`].
 type ByScorer = [(Scorer, Summary); 3];
 
 /// Compares runs with the paper.

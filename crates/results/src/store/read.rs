@@ -70,7 +70,7 @@ impl Filter {
         }
         if let Some([one, other]) = &self.disagree {
             // By key instead of by path: a path cannot hold a name with a quote.
-            let score = "(SELECT rule.value FROM json_each(t.matchers) rule WHERE rule.key = ?)";
+            let score = "(SELECT scorer.value FROM json_each(t.matchers) scorer WHERE scorer.key = ?)";
             sql += &format!(" AND {score} <> {score}");
             values.extend([one as &dyn ToSql, other]);
         }
@@ -143,7 +143,7 @@ impl Store {
     /// True if a sample of the run has a score by this name.
     pub fn has_scorer(&self, run: &RunRecord, scorer: &str) -> Result<bool, RunError> {
         let Some(stored) = stored_name(run, scorer) else { return Ok(false) };
-        let sql = "SELECT EXISTS (SELECT 1 FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ? AND rule.key = ?)";
+        let sql = "SELECT EXISTS (SELECT 1 FROM texts t, json_each(t.matchers) scorer WHERE t.key >= ? AND t.key < ? AND scorer.key = ?)";
         let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
         let parameters: [&dyn ToSql; 3] = [&start, &end, &stored];
         let exists = self
@@ -155,7 +155,7 @@ impl Store {
 
     /// Returns the names of the scorers of the run's samples, in alphabetical order.
     pub fn scorers(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
-        let sql = "SELECT DISTINCT rule.key FROM texts t, json_each(t.matchers) rule WHERE t.key >= ? AND t.key < ?";
+        let sql = "SELECT DISTINCT scorer.key FROM texts t, json_each(t.matchers) scorer WHERE t.key >= ? AND t.key < ?";
         let read = || -> rusqlite::Result<Score> {
             let mut statement = self.connection().prepare_cached(sql)?;
             let names = statement
