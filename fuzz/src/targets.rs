@@ -158,8 +158,8 @@ fn config(scratch: &Scratch, data: &[u8]) {
     let Some((kind, data)) = choose(data, 3) else { return };
     let files =
         [("config.json", CONFIG), ("tokenizer_config.json", TOKENIZER_CONFIG), ("generation_config.json", b"{}")];
-    for (place, (name, usual)) in files.into_iter().enumerate() {
-        scratch.write(&format!("config/{name}"), if place == kind { data } else { usual });
+    for (index, (name, usual)) in files.into_iter().enumerate() {
+        scratch.write(&format!("config/{name}"), if index == kind { data } else { usual });
     }
     if let Ok(checkpoint) = Checkpoint::open_without_weights(&scratch.path("config"), &[]) {
         use_checkpoint(&checkpoint, false);

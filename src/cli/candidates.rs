@@ -23,15 +23,15 @@ const LINES: usize = 12;
 /// times stands for as many runs.
 fn candidates(name: &str, runs: &[String], labels: &[String], arguments: impl Iterator<Item = String>) -> String {
     let words: Vec<String> = arguments.collect();
-    let places = places(name, &words);
-    let most = if places.len() < 2 { usize::MAX } else { LINES };
-    let choices = match places.is_empty() {
+    let indices = indices(name, &words);
+    let most = if indices.len() < 2 { usize::MAX } else { LINES };
+    let choices = match indices.is_empty() {
         true => Vec::new(),
-        false => choices(runs.len(), places.len(), most.saturating_add(1)),
+        false => choices(runs.len(), indices.len(), most.saturating_add(1)),
     };
     let mut lines: Vec<String> = Vec::new();
     for choice in choices.iter().take(most) {
-        let chosen = |at: usize| places.iter().position(|&place| place == at).map(|number| &runs[choice[number]]);
+        let chosen = |at: usize| indices.iter().position(|&index| index == at).map(|number| &runs[choice[number]]);
         let replaced = words.iter().enumerate().map(|(at, word)| quoted(chosen(at).unwrap_or(word)));
         let said: Vec<&str> = choice.iter().map(|&run| labels.get(run).map_or("", String::as_str)).collect();
         lines.push(format!("\n  earnest {}  # {}", replaced.collect::<Vec<_>>().join(" "), said.join(" | ")));
@@ -48,7 +48,7 @@ fn candidates(name: &str, runs: &[String], labels: &[String], arguments: impl It
 }
 
 /// Indices of a name among the words of a command: those that are no option's value, else the first.
-fn places(name: &str, words: &[String]) -> Vec<usize> {
+fn indices(name: &str, words: &[String]) -> Vec<usize> {
     let all: Vec<usize> = (0..words.len()).filter(|&at| words[at] == name).collect();
     let is_value = |at: &usize| {
         let before = at.checked_sub(1).map(|before| words[before].as_str());

@@ -86,7 +86,7 @@ fn with(text: &str, option: &str) -> String {
         return text.to_owned();
     }
     let parts = text.split('`').enumerate();
-    parts.map(|(place, part)| if place % 2 == 1 { whole(part) } else { part.to_owned() }).collect::<Vec<_>>().join("`")
+    parts.map(|(index, part)| if index % 2 == 1 { whole(part) } else { part.to_owned() }).collect::<Vec<_>>().join("`")
 }
 
 /// True of a command that can be run as it stands, or with a name in place of its capitals, on stored runs, and names no folder. The mere

@@ -157,8 +157,8 @@ fn message_width() -> Option<usize> {
 /// beginning; a command stays whole, so that it can be copied, with its comment below it where both have no room.
 fn wrapped(beginning: &str, text: &str, width: usize) -> String {
     let plain = unstyled(beginning);
-    let wrapped = |(place, line): (usize, &str)| {
-        let whole = if place == 0 { format!("{plain}{line}") } else { line.to_owned() };
+    let wrapped = |(index, line): (usize, &str)| {
+        let whole = if index == 0 { format!("{plain}{line}") } else { line.to_owned() };
         let lines = match comment(line) {
             _ if text_width(&whole) <= width => whole,
             Some("") => whole,

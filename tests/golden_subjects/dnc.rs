@@ -3,8 +3,8 @@ use std::path::Path;
 
 use earnest_answer::number::words::number_words;
 use earnest_tasks::suite::dnc::{
-    Donor, DonorPool, Kind, Mention, Problem, PythonValue, ReferenceRandom, Remainder, inserted, is_simple,
-    paper_equation, place, raw_reference_mentions, reference_mentions, reference_perturb, tatqa_match,
+    Donor, DonorPool, Kind, Mention, Problem, PythonValue, ReferenceRandom, Remainder, inserted, insertion_offset,
+    is_simple, paper_equation, raw_reference_mentions, reference_mentions, reference_perturb, tatqa_match,
 };
 use serde_json::{Map, Value};
 
@@ -174,7 +174,7 @@ fn tatqa_row(row: &Row) -> Result<(), String> {
 fn extra_row(row: &Row, donors: &DonorPool) -> Result<(), String> {
     let before = problem(field(row, "orig")?, text(row, "id")?)?;
     let golden: Vec<usize> =
-        list(row, "eligible")?.iter().filter_map(Value::as_u64).map(|place| place as usize).collect();
+        list(row, "eligible")?.iter().filter_map(Value::as_u64).map(|index| index as usize).collect();
     let eligible = donors.eligible(&before);
     same("eligible", &eligible, &golden)?;
     let seed = row.get("seed").and_then(Value::as_u64).and_then(|seed| u32::try_from(seed).ok()).ok_or("no seed")?;
@@ -183,7 +183,7 @@ fn extra_row(row: &Row, donors: &DonorPool) -> Result<(), String> {
     let donor = &donors.donors()[eligible[drawn]];
     same("donor", Some(donor.sentence.as_str()), row["donor"]["sentence"].as_str())?;
     let mut body = before.body.clone();
-    body.insert_str(place(&before.body), &inserted(&before.body, &donor.sentence));
+    body.insert_str(insertion_offset(&before.body), &inserted(&before.body, &donor.sentence));
     let golden = field(row, "perturbed")?;
     same("body", body.as_str(), text(golden, "Body")?)?;
     same("question", before.question.as_str(), text(golden, "Question")?)

@@ -57,8 +57,8 @@ prop_compose! {
             numbers.iter().zip(&picks).map(|(n, pick)| SENTENCES[*pick].replace("{}", n)).collect();
         let formula = formula.map(|which| {
             let mut text = FORMULAS[which].to_owned();
-            for (name, place) in [("A", 0), ("B", 1), ("C", 2)] {
-                text = text.replace(name, &numbers[place % numbers.len()].replace(',', ""));
+            for (name, index) in [("A", 0), ("B", 1), ("C", 2)] {
+                text = text.replace(name, &numbers[index % numbers.len()].replace(',', ""));
             }
             text
         });
@@ -100,12 +100,12 @@ fn undone(before: &Problem, found: &Perturbed) -> (String, String) {
         let mut edits: Vec<_> = found.edits.iter().filter(|edit| edit.field == field).collect();
         edits.sort_by_key(|edit| edit.start);
         let mut shift = 0isize;
-        let mut places = Vec::new();
+        let mut starts = Vec::new();
         for edit in edits {
-            places.push(((edit.start as isize + shift) as usize, edit));
+            starts.push(((edit.start as isize + shift) as usize, edit));
             shift += edit.to.len() as isize - edit.from.len() as isize;
         }
-        for (start, edit) in places.into_iter().rev() {
+        for (start, edit) in starts.into_iter().rev() {
             assert_eq!(&text[start..start + edit.to.len()], edit.to);
             text.replace_range(start..start + edit.to.len(), &edit.from);
         }

@@ -18,11 +18,11 @@ fn misfits(cells: &[Cell]) -> Vec<usize> {
     let ends: Vec<(f64, f64)> = cells.iter().map(|cell| cell.0.range(DECIMALS)).collect();
     let low = holm(&ends.iter().map(|end| end.0).collect::<Vec<_>>()).unwrap();
     let high = holm(&ends.iter().map(|end| end.1).collect::<Vec<_>>()).unwrap();
-    let fits = |place: &usize| {
-        let published = cells[*place].1.range(DECIMALS);
-        published.0 <= high[*place] + 1e-12 && low[*place] <= published.1 + 1e-12
+    let fits = |index: &usize| {
+        let published = cells[*index].1.range(DECIMALS);
+        published.0 <= high[*index] + 1e-12 && low[*index] <= published.1 + 1e-12
     };
-    (0..cells.len()).filter(|place| !fits(place)).collect()
+    (0..cells.len()).filter(|index| !fits(index)).collect()
 }
 
 fn row(row: &NumberEffectRow) -> Vec<Cell> {

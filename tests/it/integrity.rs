@@ -189,7 +189,7 @@ fn cells_of_csv_are_no_formulas_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let texts =
         ["=HYPERLINK(\"http://evil.example\",\"x\")", "@SUM(A1)", "+1+1", "-2+3", "'=1", "-12", "\t=1", "plain"];
-    let items: Vec<String> = (0..texts.len()).map(|place| format!("arithmetic-bench/1/add/001/{place:03}")).collect();
+    let items: Vec<String> = (0..texts.len()).map(|index| format!("arithmetic-bench/1/add/001/{index:03}")).collect();
     let lines: String = items
         .iter()
         .zip(texts)

@@ -94,12 +94,12 @@ pub fn visible(completion: &str) -> Visible {
         at = span.end;
         let Part::Open(markup) = part else { continue };
         let rest = &completion[at..];
-        let close = rest.find(markup.close).map(|place| (place, markup.close.len()));
+        let close = rest.find(markup.close).map(|start| (start, markup.close.len()));
         // A channel also ends where the next one begins.
-        let within = &rest[..close.map_or(rest.len(), |(place, _)| place)];
-        let next = (!markup.closes_alone).then(|| within.find(FINAL_CHANNEL)).flatten().map(|place| (place, 0));
+        let within = &rest[..close.map_or(rest.len(), |(start, _)| start)];
+        let next = (!markup.closes_alone).then(|| within.find(FINAL_CHANNEL)).flatten().map(|start| (start, 0));
         found.unclosed |= next.or(close).is_none();
-        at += next.or(close).map_or(rest.len(), |(place, length)| place + length);
+        at += next.or(close).map_or(rest.len(), |(start, length)| start + length);
     }
     found.pieces.push(at..completion.len());
     found.pieces.retain(|piece| !completion[piece.clone()].trim().is_empty());
@@ -131,8 +131,8 @@ enum Part {
 /// The first marker from a position on: its bytes and its part. Only characters that begin one are looked at, so that many
 /// blocks cost no more than one.
 fn next_marker(text: &str, from: usize) -> Option<(Range<usize>, Part)> {
-    text[from..].match_indices(['<', '[', '\u{25c1}']).find_map(|(place, _)| {
-        let start = from + place;
+    text[from..].match_indices(['<', '[', '\u{25c1}']).find_map(|(offset, _)| {
+        let start = from + offset;
         let rest = &text[start..];
         let marker = |part: Part, text: &str| Some((start..start + text.len(), part));
         if rest.starts_with(FINAL_CHANNEL) {

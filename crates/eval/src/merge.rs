@@ -211,10 +211,10 @@ fn copy_missing(from: &Store, run: &RunRecord, to: &Store, target: &RunRecord) -
     let mut writer = to.writer(target).batches_of(BULK_ROWS);
     let mut copied = 0;
     for sample in from.samples(run, Filter::default()).placed() {
-        let (place, sample) = sample?;
-        if !progress.is_settled(place) {
+        let (index, sample) = sample?;
+        if !progress.is_settled(index) {
             copied += 1;
-            writer.push(place, Sample { run: target.manifest.run.clone(), ..sample })?;
+            writer.push(index, Sample { run: target.manifest.run.clone(), ..sample })?;
         }
     }
     writer.write()?;
@@ -227,10 +227,10 @@ fn check_agreement(from: &Store, run: &RunRecord, to: &Store, target: &RunRecord
     let (mut common, mut differing, mut named) = (0_usize, 0_usize, Vec::new());
     let mut theirs = from.samples(run, Filter::default()).placed().peekable();
     for mine in to.samples(target, Filter::default()).placed() {
-        let (place, mine) = mine?;
-        while theirs.next_if(|other| other.as_ref().is_ok_and(|(other, _)| *other < place)).is_some() {}
-        let same_place = theirs.next_if(|other| other.as_ref().map_or(true, |(other, _)| *other == place));
-        let Some((_, other)) = same_place.transpose()? else { continue };
+        let (index, mine) = mine?;
+        while theirs.next_if(|other| other.as_ref().is_ok_and(|(other, _)| *other < index)).is_some() {}
+        let same = theirs.next_if(|other| other.as_ref().map_or(true, |(other, _)| *other == index));
+        let Some((_, other)) = same.transpose()? else { continue };
         if retryable(&mine) || retryable(&other) {
             continue;
         }

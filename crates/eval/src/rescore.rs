@@ -312,7 +312,7 @@ fn save(
         false => store.keep_questions(&target, suite, 0..planned)?,
     }
     let mut writer = store.writer(&target).batches_of(BULK_ROWS);
-    each_rescored(store, run, suite, |_, place, after| Ok(writer.push(place, Sample { run: name.clone(), ..after })?))?;
+    each_rescored(store, run, suite, |_, index, after| Ok(writer.push(index, Sample { run: name.clone(), ..after })?))?;
     writer.write()?;
     folder::keep_document(store, &target, suite)?;
     Ok(name)

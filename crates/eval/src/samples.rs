@@ -41,15 +41,15 @@ pub fn each_asked<E: From<EvalError>>(
     let mut renderer: Option<Option<PromptRenderer>> = None;
     let mut count = 0;
     for row in samples.by_ref().take(limit) {
-        let (place, sample) = row.map_err(EvalError::from)?;
-        let stored = questions.of_sample(place, &sample).map_err(EvalError::from)?;
+        let (index, sample) = row.map_err(EvalError::from)?;
+        let stored = questions.of_sample(index, &sample).map_err(EvalError::from)?;
         let question = stored.or_else(|| {
-            let item = items.as_mut()?.at(place).filter(|item| item.id == sample.item)?;
+            let item = items.as_mut()?.at(index).filter(|item| item.id == sample.item)?;
             let renderer = renderer.get_or_insert_with(|| PromptRenderer::open(&run.manifest)).as_ref();
             let prompt = renderer.and_then(|renderer| renderer.prompt(&item, &sample));
             Some(StoredQuestion { item, prompt })
         });
-        each(AskedSample { index: place, sample, question })?;
+        each(AskedSample { index, sample, question })?;
         count += 1;
     }
     Ok((count, samples.next().is_some()))

@@ -305,10 +305,10 @@ fn sample(mut row: Map<String, Value>, card: &LogCard, own_ids: bool) -> Result<
         return Err("the document has no id".to_owned());
     };
     let choices = texts(doc.get("choices").unwrap_or(&Value::Null));
-    let gold = |place: &Value| place.as_u64().and_then(|place| choices.get(usize::try_from(place).ok()?)).cloned();
+    let gold = |choice: &Value| choice.as_u64().and_then(|choice| choices.get(usize::try_from(choice).ok()?)).cloned();
     let targets = match doc.get("gold_index") {
-        Some(Value::Array(places)) => places.iter().filter_map(gold).collect(),
-        Some(place) => gold(place).into_iter().collect(),
+        Some(Value::Array(indices)) => indices.iter().filter_map(gold).collect(),
+        Some(choice) => gold(choice).into_iter().collect(),
         None => Vec::new(),
     };
     let query = doc.get("query").and_then(Value::as_str).map(str::to_owned);
@@ -317,11 +317,11 @@ fn sample(mut row: Map<String, Value>, card: &LogCard, own_ids: bool) -> Result<
     let likelihoods: Vec<LogLikelihood> = list("logprobs")
         .iter()
         .enumerate()
-        .filter_map(|(place, value)| {
+        .filter_map(|(choice, value)| {
             Some(LogLikelihood {
-                continuation: choices.get(place).cloned(),
+                continuation: choices.get(choice).cloned(),
                 log_likelihood: number(value)?,
-                greedy: greedy.get(place).and_then(Value::as_bool),
+                greedy: greedy.get(choice).and_then(Value::as_bool),
             })
         })
         .collect();

@@ -95,7 +95,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         }
         Ok(())
     })?;
-    let log = |(place, ((model, task), group)): (usize, ((String, String), Group))| {
+    let log = |(index, ((model, task), group)): (usize, ((String, String), Group))| {
         let Group { rows, originals } = group;
         let mut card = LogCard::new(Tool::Table, model, task, LogStatus::Unknown);
         card.notes.extend(columns.pair.as_deref().and_then(|pair| not_there(pair, &originals, &ids)));
@@ -108,7 +108,7 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
         let meanings = options.columns.as_ref().and_then(|columns| columns.pair.as_deref());
         let meanings = meanings.map_or_else(String::new, |pair| format!("pair={pair}"));
         let source =
-            Source { file: file.clone(), rows, read: Box::new(read), count_repeats, meanings, first: place == 0 };
+            Source { file: file.clone(), rows, read: Box::new(read), count_repeats, meanings, first: index == 0 };
         Log { card, source: Box::new(source), keep_going: options.keep_going }
     };
     Ok(groups.into_iter().enumerate().map(log).collect())

@@ -158,7 +158,7 @@ pub fn model_key(name: &str) -> (String, Option<String>) {
         upper.strip_prefix("IQ").or_else(|| upper.strip_prefix('Q')).is_some_and(|rest| digits(rest) && rest.len() <= 2)
             || matches!(upper.as_str(), "GPTQ" | "AWQ" | "GGUF" | "INT4" | "INT8" | "FP8")
     };
-    let cut = parts.iter().position(|part| quantised(part)).filter(|place| *place > 0);
+    let cut = parts.iter().position(|part| quantised(part)).filter(|index| *index > 0);
     let (kept, suffix) = parts.split_at(cut.unwrap_or(parts.len()));
     let key: String = kept.concat().to_lowercase();
     let key = key.strip_prefix("meta").map(str::to_owned).unwrap_or(key);

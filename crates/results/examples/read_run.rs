@@ -16,9 +16,9 @@ fn main() -> Result<(), RunError> {
     let run = store.run(run)?;
     let mut questions = store.questions(&run);
     for sample in store.samples(&run, Filter::default()).placed() {
-        let (place, sample) = sample?;
+        let (index, sample) = sample?;
         let correct = sample.score.as_ref().map(|score| score.correct);
-        let question = questions.of_sample(place, &sample)?.map(|asked| asked.item.segments.question);
+        let question = questions.of_sample(index, &sample)?.map(|asked| asked.item.segments.question);
         println!("{}\t{correct:?}\t{:?}\t{question:?}", sample.item, sample.gold);
     }
     Ok(())

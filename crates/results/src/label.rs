@@ -56,15 +56,15 @@ pub fn labels(runs: &[&Manifest]) -> Vec<String> {
     for (index, label) in labels.iter().enumerate() {
         alike.entry(label.clone()).or_default().push(index);
     }
-    for (label, places) in alike.into_iter().filter(|(label, places)| places.len() > 1 || label.is_empty()) {
-        let more = match places.len() {
+    for (label, indices) in alike.into_iter().filter(|(label, indices)| indices.len() > 1 || label.is_empty()) {
+        let more = match indices.len() {
             // Fewer settings differ between fewer runs, so that those left out above are said.
-            2.. if places.len() < runs.len() => {
-                self::labels(&places.iter().map(|&index| runs[index]).collect::<Vec<_>>())
+            2.. if indices.len() < runs.len() => {
+                self::labels(&indices.iter().map(|&index| runs[index]).collect::<Vec<_>>())
             }
-            _ => places.iter().map(|&index| begun(runs[index])).collect(),
+            _ => indices.iter().map(|&index| begun(runs[index])).collect(),
         };
-        for (index, more) in places.into_iter().zip(more) {
+        for (index, more) in indices.into_iter().zip(more) {
             // A value that is cut short is the same text twice.
             let is_said = label.is_empty() || more.starts_with(&label);
             labels[index] = if is_said { more } else { format!("{label}, {more}") };
@@ -175,7 +175,7 @@ mod tests {
             ("limit".to_owned(), vec![json!(5), json!(5), json!(5), json!(2)]),
             ("samples".to_owned(), vec![json!(1), json!(1), json!(1), json!(3)]),
         ]);
-        let said = |place, most| telling(&differing, place, most).join(", ");
+        let said = |index, most| telling(&differing, index, most).join(", ");
         assert_eq!(said(3, 3), "temperature 0.5, limit of items 2, samples per item 3");
         assert_eq!(said(3, 2), "limit of items 2, samples per item 3");
         assert_eq!(said(0, 3), "token limit 20, temperature 0.0, limit of items 5");

@@ -114,16 +114,16 @@ impl Plan {
     pub fn asked<'a>(&self, suite: &'a Suite) -> impl Iterator<Item = (usize, Item)> + use<'a> {
         let shard = self.shard;
         let items = suite.items.iter().take(self.items(suite)).enumerate();
-        items.filter(move |(place, _)| shard.is_none_or(|shard| shard.has(*place)))
+        items.filter(move |(index, _)| shard.is_none_or(|shard| shard.has(*index)))
     }
 
     /// Returns the samples in order: items in the suite's (round-robin) order, the samples of an item in a row, because they
     /// share their prompt.
     pub fn walk<'a>(&self, suite: &'a Suite) -> impl Iterator<Item = PlannedSample> + use<'a> {
         let samples = self.samples;
-        self.asked(suite).flat_map(move |(place, item)| {
+        self.asked(suite).flat_map(move |(index, item)| {
             (0..samples).map(move |sample| PlannedSample {
-                index: place * samples as usize + sample as usize,
+                index: index * samples as usize + sample as usize,
                 item: item.clone(),
                 sample,
             })

@@ -31,11 +31,11 @@ pub fn score_completions(suite: &Suite, opened_thinking: Option<&str>, stored: &
     let next = AtomicUsize::new(0);
     let work = || {
         let mut scored = Vec::new();
-        while let Some((place, one)) = {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            stored.get(place).map(|one| (place, one))
+        while let Some((index, one)) = {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            stored.get(index).map(|one| (index, one))
         } {
-            scored.push((place, score_completion(suite, one.item, opened_thinking, one.completion, one.truncated)));
+            scored.push((index, score_completion(suite, one.item, opened_thinking, one.completion, one.truncated)));
         }
         scored
     };
@@ -48,7 +48,7 @@ pub fn score_completions(suite: &Suite, opened_thinking: Option<&str>, stored: &
         let propagate = |panic| std::panic::resume_unwind(panic);
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(propagate)).collect()
     });
-    scored.sort_unstable_by_key(|(place, _)| *place);
+    scored.sort_unstable_by_key(|(index, _)| *index);
     scored.into_iter().map(|(_, score)| score).collect()
 }
 

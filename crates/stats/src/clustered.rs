@@ -267,7 +267,7 @@ mod tests {
         for (count, alpha) in [(4, 0.05), (6, 0.05), (6, 0.025), (10, 0.05)] {
             // Clusters of 3 alike observations each; the mean's true standard error is 1 / sqrt(count).
             let effect = t_reach(f64::from(count), alpha, 0.8) / f64::from(count).sqrt();
-            let clusters: Vec<u64> = (0..u64::from(count as u32) * 3).map(|place| place / 3).collect();
+            let clusters: Vec<u64> = (0..u64::from(count as u32) * 3).map(|index| index / 3).collect();
             let draws = 20_000;
             let mut found = 0;
             for _ in 0..draws {

@@ -26,7 +26,7 @@ fn main() {
         for digits in LENGTHS {
             for kind in RandomWrong::ALL {
                 let shares = simulate((calculation, numbers), digits, kind, answers, seed);
-                let cells: Vec<String> = shown.iter().map(|(place, _)| format!("{:.2}", shares[*place])).collect();
+                let cells: Vec<String> = shown.iter().map(|(index, _)| format!("{:.2}", shares[*index])).collect();
                 println!("| {task} | {digits} | {} | {} |", kind.name(), cells.join(" | "));
             }
         }

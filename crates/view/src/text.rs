@@ -89,8 +89,8 @@ fn last_number(text: &str, read: &str) -> Option<usize> {
         let after = text[start + read.len()..].chars().next();
         !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
     };
-    let places: Vec<usize> = text.match_indices(read).map(|(start, _)| start).collect();
-    places.iter().rev().copied().find(|&start| alone(start)).or_else(|| places.last().copied())
+    let starts: Vec<usize> = text.match_indices(read).map(|(start, _)| start).collect();
+    starts.iter().rev().copied().find(|&start| alone(start)).or_else(|| starts.last().copied())
 }
 
 /// Longest texts that are compared word by word.
@@ -107,15 +107,15 @@ pub(crate) fn difference(one: &str, other: &str) -> [Vec<Piece>; 2] {
     let diff = TextDiff::configure().timeout(LONGEST_SEARCH).diff_words(one, other);
     let mut sides: [Vec<Piece>; 2] = Default::default();
     for change in diff.iter_all_changes() {
-        let (kind, places): (&str, &[usize]) = match change.tag() {
+        let (kind, indices): (&str, &[usize]) = match change.tag() {
             ChangeTag::Equal => ("same", &[0, 1]),
             ChangeTag::Delete => ("removed", &[0]),
             ChangeTag::Insert => ("added", &[1]),
         };
-        for &place in places {
-            match sides[place].last_mut() {
+        for &index in indices {
+            match sides[index].last_mut() {
                 Some(last) if last.kind == kind => last.text.push_str(change.value()),
-                _ => sides[place].push(piece(kind, change.value())),
+                _ => sides[index].push(piece(kind, change.value())),
             }
         }
     }

@@ -227,8 +227,8 @@ impl Engine for MistralRs {
     }
 
     fn cancel(&mut self, id: RequestId) -> bool {
-        let cancelled = if let Some(place) = self.waiting.iter().position(|waiting| waiting.id() == id) {
-            self.waiting.remove(place)
+        let cancelled = if let Some(index) = self.waiting.iter().position(|waiting| waiting.id() == id) {
+            self.waiting.remove(index)
         } else if let Some(current) = self.current.as_ref().filter(|current| current.id == id) {
             // mistral.rs hears of it when it asks for the next token.
             current.chooser.progress().decoding.take()

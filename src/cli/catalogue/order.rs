@@ -64,35 +64,35 @@ const LOGS: &str = "import-logs";
 fn logs_of(words: &[OsString], definition: &Command) -> Option<usize> {
     let [import, logs] = ["import", LOGS].map(|name| definition.find_subcommand(name));
     let (import, logs) = (import?, logs?);
-    let mut place = 1;
+    let mut index = 1;
     loop {
-        let word = words.get(place)?.to_str()?;
+        let word = words.get(index)?.to_str()?;
         match option(word, definition.get_arguments()) {
-            Some(consumed) => place += consumed,
+            Some(consumed) => index += consumed,
             None if word == "import" => break,
             None => return None,
         }
     }
-    let found = place;
-    place += 1;
+    let found = index;
+    index += 1;
     let own = ["--completions", "--name"];
     let is_own = |word: &OsString| {
         let word = word.to_str().unwrap_or_default();
         own.iter().any(|own| word == *own || word.strip_prefix(own).is_some_and(|rest| rest.starts_with('=')))
     };
-    if words.iter().skip(place).any(is_own) {
+    if words.iter().skip(index).any(is_own) {
         return None;
     }
     let with_suites = with_suites(import.clone());
-    while let Some(word) = words.get(place) {
+    while let Some(word) = words.get(index) {
         // A path need not be UTF-8.
         let Some(word) = word.to_str() else { return Some(found) };
         let suites = with_suites.get_subcommands().flat_map(Command::get_arguments);
         let options = logs.get_arguments().chain(suites).chain(definition.get_arguments());
         match option(word, options) {
-            Some(consumed) => place += consumed,
+            Some(consumed) => index += consumed,
             None if with_suites.find_subcommand(word).is_some() => return None,
-            None if word.starts_with('-') && word != "-" => place += 1,
+            None if word.starts_with('-') && word != "-" => index += 1,
             None => return Some(found),
         }
     }

@@ -68,10 +68,10 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut lines = Vec::new();
     let reason = |repo: &RepoId| list.not_runnable(repo).map(|(_, reason)| reason.to_owned());
     for entry in list.entries.iter().cloned() {
-        let place =
+        let index =
             cached.iter().position(|found| found.repo == entry.repo && Some(&found.commit) == entry.commit.as_ref());
         let memory = Memory::of(&entry);
-        let cached = place.map(|place| cached.swap_remove(place));
+        let cached = index.map(|index| cached.swap_remove(index));
         lines.push(Line { memory, cached, not_runnable: None, entry: Some(entry) });
     }
     cached.sort_by(|a, b| (&a.repo, &a.commit).cmp(&(&b.repo, &b.commit)));

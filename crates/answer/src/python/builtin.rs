@@ -38,12 +38,12 @@ impl Arguments {
             return Err(PythonError::Type);
         }
         let mut found = [const { None }; N];
-        for (place, value) in self.positional.into_iter().enumerate() {
-            found[place] = Some(value);
+        for (index, value) in self.positional.into_iter().enumerate() {
+            found[index] = Some(value);
         }
         for (name, value) in self.named {
-            let place = names.iter().position(|known| *known == name).ok_or(PythonError::Type)?;
-            if found[place].replace(value).is_some() {
+            let index = names.iter().position(|known| *known == name).ok_or(PythonError::Type)?;
+            if found[index].replace(value).is_some() {
                 return Err(PythonError::Type);
             }
         }

@@ -368,7 +368,7 @@ impl<'s> Evaluator<'s> {
                 self.budget.spend(found.size())?;
                 Ok(found)
             }
-            PythonValue::Function(place) => self.call_function(*place, arguments),
+            PythonValue::Function(index) => self.call_function(*index, arguments),
             _ => Err(PythonError::Type),
         }
     }

@@ -7,7 +7,7 @@ use num_traits::{Signed, ToPrimitive};
 use super::budget::Budget;
 use super::error::PythonError;
 use super::number::PythonNumber;
-use super::value::{PythonValue, place};
+use super::value::{PythonValue, offset};
 
 /// The elements in the order of an iteration. CPython's order of a set comes from hashes and is not followed.
 pub(super) fn elements(value: PythonValue, budget: &mut Budget) -> Result<Vec<PythonValue>, PythonError> {
@@ -168,8 +168,8 @@ pub(super) fn sorted(
     budget.spend(keyed.len() as u64 * 4)?;
     let keyed: Vec<_> = if reverse { keyed.into_iter().rev().collect() } else { keyed };
     let mut failure = None;
-    let mut places: Vec<usize> = (0..keyed.len()).collect();
-    places.sort_by(|a, b| {
+    let mut indices: Vec<usize> = (0..keyed.len()).collect();
+    indices.sort_by(|a, b| {
         order(&keyed[*a].0, &keyed[*b].0)
             .unwrap_or_else(|error| {
                 failure = Some(error);
@@ -185,19 +185,19 @@ pub(super) fn sorted(
         return Err(PythonError::Unsupported);
     }
     if reverse {
-        places.reverse();
+        indices.reverse();
     }
-    Ok(places.into_iter().map(|index| keyed[index].1.clone()).collect())
+    Ok(indices.into_iter().map(|index| keyed[index].1.clone()).collect())
 }
 
 /// `value[index]`.
 pub(super) fn item(value: &PythonValue, index: &PythonValue) -> Result<PythonValue, PythonError> {
     match value {
         PythonValue::List(parts) | PythonValue::Tuple(parts) => {
-            place(&index.integer()?, parts.len()).map(|at| parts[at].clone()).ok_or(PythonError::Index)
+            offset(&index.integer()?, parts.len()).map(|at| parts[at].clone()).ok_or(PythonError::Index)
         }
         PythonValue::Text(text) => {
-            let at = place(&index.integer()?, text.chars().count()).ok_or(PythonError::Index)?;
+            let at = offset(&index.integer()?, text.chars().count()).ok_or(PythonError::Index)?;
             text.chars().nth(at).map(|character| PythonValue::Text(character.to_string())).ok_or(PythonError::Index)
         }
         PythonValue::Dictionary(pairs) => {
@@ -226,7 +226,7 @@ pub(super) fn slice(value: &PythonValue, bounds: [Option<BigInt>; 3]) -> Result<
         let sliced = matches!(value, PythonValue::List(_) | PythonValue::Tuple(_) | PythonValue::Text(_));
         return Err(if sliced { PythonError::Value } else { PythonError::Type });
     }
-    let places = |length: usize| -> Vec<usize> {
+    let indices = |length: usize| -> Vec<usize> {
         let length = BigInt::from(length);
         let back = step.is_negative();
         let (lowest, highest) = if back { (BigInt::from(-1), &length - 1) } else { (BigInt::from(0), length.clone()) };
@@ -245,13 +245,13 @@ pub(super) fn slice(value: &PythonValue, bounds: [Option<BigInt>; 3]) -> Result<
         }
         found
     };
-    let picked = |parts: &[PythonValue]| places(parts.len()).into_iter().map(|at| parts[at].clone()).collect();
+    let picked = |parts: &[PythonValue]| indices(parts.len()).into_iter().map(|at| parts[at].clone()).collect();
     match value {
         PythonValue::List(parts) => Ok(PythonValue::List(picked(parts))),
         PythonValue::Tuple(parts) => Ok(PythonValue::Tuple(picked(parts))),
         PythonValue::Text(text) => {
             let characters: Vec<char> = text.chars().collect();
-            Ok(PythonValue::Text(places(characters.len()).into_iter().map(|at| characters[at]).collect()))
+            Ok(PythonValue::Text(indices(characters.len()).into_iter().map(|at| characters[at]).collect()))
         }
         PythonValue::Range(_) => Err(PythonError::Unsupported),
         _ => Err(PythonError::Type),

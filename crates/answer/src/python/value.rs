@@ -200,8 +200,8 @@ fn quoted(text: &str) -> String {
     found
 }
 
-/// A place among `length` elements, counted from the end where negative.
-pub(super) fn place(index: &BigInt, length: usize) -> Option<usize> {
+/// The offset of an index among `length` elements, counted from the end where negative.
+pub(super) fn offset(index: &BigInt, length: usize) -> Option<usize> {
     let index = if index.is_negative() { index + length } else { index.clone() };
     index.to_usize().filter(|index| *index < length)
 }

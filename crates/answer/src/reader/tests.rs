@@ -78,7 +78,7 @@ fn hostile_texts_take_time_in_proportion() {
     // Long things beside many short ones.
     let long = "7".repeat(LENGTH / 2);
     let lines = |line: &str| -> String {
-        (0..LENGTH / 24).map(|place| line.replace('#', &(10_000 + place).to_string())).collect()
+        (0..LENGTH / 24).map(|index| line.replace('#', &(10_000 + index).to_string())).collect()
     };
     texts.extend([
         "\n".repeat(LENGTH / 2) + &"a\n".repeat(LENGTH / 4),

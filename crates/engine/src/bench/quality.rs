@@ -56,16 +56,16 @@ pub fn answer_all(engine: &mut dyn Engine, prompts: &[Prompt]) -> Result<Vec<Ans
     let mut left = prompts.len();
     while left > 0 {
         while in_flight < room {
-            let Some((place, prompt)) = waiting.next() else { break };
+            let Some((index, prompt)) = waiting.next() else { break };
             let request = Request {
                 input: Input::Ids(prompt.ids.clone()),
                 stop_strings: prompt.stop_strings.clone(),
                 keep_stop: prompt.keep_stop,
                 stop_ids: prompt.stop_ids.clone(),
                 logprobs: Logprobs { top: 0, prompt_from: Some(1) },
-                ..Request::greedy(RequestId(place as u64), Vec::new(), prompt.max_tokens)
+                ..Request::greedy(RequestId(index as u64), Vec::new(), prompt.max_tokens)
             };
-            engine.submit(request).map_err(|rejected| BenchError::Rejected { prompt: place, why: rejected })?;
+            engine.submit(request).map_err(|rejected| BenchError::Rejected { prompt: index, why: rejected })?;
             in_flight += 1;
         }
         for event in engine.poll().map_err(BenchError::Engine)? {

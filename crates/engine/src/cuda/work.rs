@@ -288,8 +288,8 @@ mod tests {
             ("dequantise_8", &[(1, "k")]),
         ] {
             let found = parameters(kernel);
-            for &(place, name) in expected {
-                assert_eq!(found.get(place).map(String::as_str), Some(name), "{kernel}: {found:?}");
+            for &(index, name) in expected {
+                assert_eq!(found.get(index).map(String::as_str), Some(name), "{kernel}: {found:?}");
             }
         }
     }

@@ -68,7 +68,7 @@ impl Rounds<'_> {
     /// Number of places without a row that is there to stay.
     fn open(&self, round: &Range<usize>) -> Result<usize, EvalError> {
         let progress = self.store.progress(self.run)?;
-        Ok(round.clone().filter(|&place| !progress.is_settled(place)).count())
+        Ok(round.clone().filter(|&index| !progress.is_settled(index)).count())
     }
 
     /// Answers to the items of a round, none for failed samples.

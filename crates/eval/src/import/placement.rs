@@ -69,12 +69,12 @@ pub(super) fn place(
     let mut by_id: HashMap<String, usize> = HashMap::new();
     let mut questions: Vec<Question> = Vec::new();
     let mut by_operands: HashMap<(String, String, Option<String>), Vec<usize>> = HashMap::new();
-    for (place, item) in suite.items.iter().take(plan.items(suite)).enumerate() {
+    for (index, item) in suite.items.iter().take(plan.items(suite)).enumerate() {
         let (a, b) = (operand(&item, "a"), operand(&item, "b"));
         if let Some(a) = &a {
-            by_operands.entry((item.task.clone(), a.clone(), b.clone())).or_default().push(place);
+            by_operands.entry((item.task.clone(), a.clone(), b.clone())).or_default().push(index);
         }
-        by_id.insert(item.id, place);
+        by_id.insert(item.id, index);
         questions.push(Question { task: item.task, a, b });
     }
     let mut placed: BTreeMap<usize, CompletionLine> = BTreeMap::new();

@@ -166,7 +166,7 @@ mod tests {
 
     /// Items of 40 clusters of 5, all of which the other run has with this share.
     fn decider(within: Option<f64>, samples: u32, other: f64) -> Decider {
-        Decider::new(&until(within), samples, (0..200).map(|place| (format!("c{}", place / 5), Some(other))))
+        Decider::new(&until(within), samples, (0..200).map(|index| (format!("c{}", index / 5), Some(other))))
     }
 
     #[test]
@@ -226,14 +226,14 @@ mod tests {
 
     #[test]
     fn items_without_a_pair_or_a_score_count_for_nothing() {
-        let items = |paired: bool| (0..100).map(move |place| (format!("c{}", place / 2), paired.then_some(0.0)));
+        let items = |paired: bool| (0..100).map(move |index| (format!("c{}", index / 2), paired.then_some(0.0)));
         let mut alone = Decider::new(&until(None), 1, items(false));
-        (0..100).for_each(|place| alone.add(place, Some(true)));
+        (0..100).for_each(|index| alone.add(index, Some(true)));
         let decision = alone.decision(String::new());
         assert_eq!((decision.reason, decision.estimate, alone.paired()), (Reason::Undecided, None, 0));
         assert!(decision.sentence(&until(None)).contains("nothing could be decided"));
         let mut failed = Decider::new(&until(None), 1, items(true));
-        (0..100).for_each(|place| failed.add(place, None));
+        (0..100).for_each(|index| failed.add(index, None));
         assert_eq!((failed.decision(String::new()).estimate, failed.paired()), (None, 100));
     }
 }

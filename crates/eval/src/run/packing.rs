@@ -123,14 +123,14 @@ impl Packs {
             let mut asked = plan.asked(suite).take_while(|_| !cancelled.load(Ordering::Relaxed)).peekable();
             while let Some((first, _)) = asked.peek() {
                 let number = first / PACK_ITEMS;
-                let items = std::iter::from_fn(|| asked.next_if(|(place, _)| place / PACK_ITEMS == number));
+                let items = std::iter::from_fn(|| asked.next_if(|(index, _)| index / PACK_ITEMS == number));
                 if known.contains(&number) {
                     items.for_each(drop);
                     continue;
                 }
-                let entry = |(place, item): (usize, Item)| {
+                let entry = |(index, item): (usize, Item)| {
                     let prompt = prompter.text(&item.segments).ok();
-                    Entry { index: place, item, prompt }
+                    Entry { index, item, prompt }
                 };
                 let pack = Pack::of(number, &items.map(entry).collect::<Vec<_>>());
                 // The receiver is gone once the session has ended, and the pack may be incomplete.
@@ -160,8 +160,8 @@ impl Packs {
 fn complete_packs(plan: Plan, suite: &Suite, progress: &RunProgress) -> BTreeSet<usize> {
     let all = plan.items(suite);
     let complete = |number: usize, items: usize| {
-        let places = number * PACK_ITEMS..all.min((number + 1) * PACK_ITEMS);
-        places.filter(|&place| plan.shard.is_none_or(|shard| shard.has(place))).count() == items
+        let indices = number * PACK_ITEMS..all.min((number + 1) * PACK_ITEMS);
+        indices.filter(|&index| plan.shard.is_none_or(|shard| shard.has(index))).count() == items
     };
     progress.packs().iter().filter(|(number, items)| complete(**number, **items)).map(|(number, _)| *number).collect()
 }

@@ -152,7 +152,7 @@ impl Runner<'_> {
                             self.finish(finished, scorers, rows, tally, reporter)?;
                         }
                     }
-                    Err((place, failed)) => self.record((place, *failed), tally, rows, reporter)?,
+                    Err((index, failed)) => self.record((index, *failed), tally, rows, reporter)?,
                 }
             }
             if tally.too_many_failures() {
@@ -318,16 +318,16 @@ impl Runner<'_> {
 
     fn record(
         &self,
-        (place, sample): ScoredSample,
+        (index, sample): ScoredSample,
         tally: &mut Tally<'_>,
         rows: &mut Rows<'_, '_>,
         reporter: &mut dyn Reporter,
     ) -> Result<(), RunError> {
-        if !tally.counts(place, &sample) {
+        if !tally.counts(index, &sample) {
             return Ok(());
         }
         reporter.event(&RunEvent::Sample(&sample));
-        rows.push(place, sample)
+        rows.push(index, sample)
     }
 }
 

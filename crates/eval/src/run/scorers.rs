@@ -97,11 +97,11 @@ pub fn spawn_named<'scope>(
 }
 
 fn with_score(suite: &Suite, unscored: Unscored) -> ScoredSample {
-    let Unscored { index: place, item, opened_thinking, mut sample } = unscored;
+    let Unscored { index, item, opened_thinking, mut sample } = unscored;
     let truncated = sample.truncated();
     sample.score = sample
         .completion
         .as_ref()
         .map(|completion| score_completion(suite, &item, opened_thinking, &completion.text, truncated));
-    (place, sample)
+    (index, sample)
 }

@@ -286,8 +286,8 @@ fn check_names(definition: &StudyDefinition, mistakes: &mut Vec<Mistake>) {
     let models: Vec<(&str, &Place)> = definition.models.iter().map(|one| (one.name.as_str(), &one.place)).collect();
     let tasks: Vec<(&str, &Place)> = definition.tasks.iter().map(|one| (one.name.as_str(), &one.place)).collect();
     for (names, what) in [(&models, "model"), (&tasks, "task")] {
-        for (place, (name, at)) in names.iter().enumerate() {
-            if names[..place].iter().any(|(earlier, _)| earlier == name) {
+        for (index, (name, at)) in names.iter().enumerate() {
+            if names[..index].iter().any(|(earlier, _)| earlier == name) {
                 mistakes.push(Mistake::new(at, format!("there is another {what} {name}")));
             }
         }

@@ -280,7 +280,7 @@ pub(super) fn unknown(place: &Place, name: &str, known: &[&str]) -> Mistake {
 /// The first element of a list that is no text, with its number from 1.
 fn other_element<'v>(value: &'v DeValue<'_>) -> Option<(usize, &'v DeValue<'v>)> {
     let elements = value.as_array()?.iter().enumerate();
-    let mut elements = elements.map(|(place, element)| (place + 1, element.get_ref()));
+    let mut elements = elements.map(|(index, element)| (index + 1, element.get_ref()));
     elements.find(|(_, element)| element.as_str().is_none())
 }
 

@@ -351,7 +351,7 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, 
     }
     let mut rows = Rows::of(store, run);
     for row in store.samples(run, Filter::default()).placed() {
-        let (place, mut row) = row?;
+        let (index, mut row) = row?;
         let Some(score) = &mut row.score else { continue };
         let mut changed = false;
         for name in &mixed {
@@ -361,7 +361,7 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, 
             }
         }
         if changed {
-            rows.push(place, row)?;
+            rows.push(index, row)?;
         }
     }
     rows.writer.write()?;

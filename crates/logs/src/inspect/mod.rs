@@ -69,13 +69,13 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, LogErr
         match key.as_str() {
             "samples" => {
                 scanner.peek()?;
-                let place = scanner.offset();
+                let offset = scanner.offset();
                 // Empty lists and null are none.
                 if scanner.peek()? == Some(b'[') {
                     scanner.step(b'[')?;
                     if scanner.element()? {
-                        samples = Some(place);
-                        scanner.seek(place)?;
+                        samples = Some(offset);
+                        scanner.seek(offset)?;
                         scanner.skip()?;
                     }
                 } else {

@@ -279,8 +279,8 @@ impl Record {
             document: self.metadata.unwrap_or_default(),
             ..LogSample::default()
         };
-        let place = |name: &String| card.scorers.iter().position(|known| known == name).unwrap_or(usize::MAX);
-        scores.sort_by_key(|(name, _)| place(name));
+        let index = |name: &String| card.scorers.iter().position(|known| known == name).unwrap_or(usize::MAX);
+        scores.sort_by_key(|(name, _)| index(name));
         for (scorer, score) in scores {
             let text = |key: &str| score.get(key).filter(|value| !value.is_null()).map(plain);
             match score.get("value") {

@@ -234,8 +234,8 @@ pub(super) fn cells(dataset: Dataset, wanted: &Wanted<'_>, ours: Option<Interval
     };
     let columns = table.columns.iter().enumerate();
     columns
-        .filter_map(|(place, column)| Some((place, system(column)?)))
-        .map(|(place, system)| cell(system, row.and_then(|row| row.values.get(place).copied().flatten()), ours))
+        .filter_map(|(index, column)| Some((index, system(column)?)))
+        .map(|(index, system)| cell(system, row.and_then(|row| row.values.get(index).copied().flatten()), ours))
         .collect()
 }
 

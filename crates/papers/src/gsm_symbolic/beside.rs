@@ -123,13 +123,13 @@ fn grouped(
     for prompt in Prompt::ALL {
         let rows = figure.rows.iter().filter(|row| row.series.as_deref() == Some(prompt.name()));
         let group = |row: &ResultRow| {
-            let bar = |(place, column): (usize, &usize)| {
+            let bar = |(index, column): (usize, &usize)| {
                 let (own, printed) = tests(row, test(*column));
                 let cell = row.cells.get(*column);
                 let bar = |series, value: Option<f64>, significant| {
                     value.map(|value| Bar { series, value: exact(value), significant: Some(significant) })
                 };
-                [bar(place, ours(cell), own), bar(names.len() + place, published(cell), printed)]
+                [bar(index, ours(cell), own), bar(names.len() + index, published(cell), printed)]
             };
             let bars: Vec<Bar> = columns.iter().enumerate().flat_map(bar).flatten().collect();
             (!bars.is_empty()).then(|| BarGroup { label: row.name.clone(), bars })

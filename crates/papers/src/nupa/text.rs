@@ -104,12 +104,13 @@ fn published_table(table: &PublishedTable, width: usize) -> String {
             _ => row.model.replacen('-', "- ", 1),
         }));
         let mut shown = Table::with_left(1, headings);
-        for (name, places) in &lines {
+        for (name, indices) in &lines {
             let mut cells = vec![name.clone()];
-            cells
-                .extend(rows.iter().map(|row| {
-                    places.iter().map(|index| number(row.values.get(*index))).collect::<Vec<_>>().join("/")
-                }));
+            cells.extend(
+                rows.iter().map(|row| {
+                    indices.iter().map(|index| number(row.values.get(*index))).collect::<Vec<_>>().join("/")
+                }),
+            );
             shown.row(cells);
         }
         text.push('\n');

@@ -113,11 +113,11 @@ fn add_sides(
         if settings.compare.task.as_ref().is_some_and(|task| *task != log.card.task) {
             continue;
         }
-        let place =
+        let index =
             sides[begin..].iter().position(|side| side.logs.iter().any(|known| known.card.model == log.card.model));
-        match place {
-            Some(place) => {
-                let side = &mut sides[begin + place];
+        match index {
+            Some(index) => {
+                let side = &mut sides[begin + index];
                 if side.logs.iter().any(|known| known.card.task == log.card.task) {
                     return Err(ReportError::setting(format!(
                         "{} has two logs of {} on {}",

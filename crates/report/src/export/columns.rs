@@ -214,7 +214,7 @@ impl Column {
         let sample = &row.sample;
         let score = sample.score.as_ref();
         match &self.source {
-            Source::Fixed(place) => FIXED.get(*place).map_or(Cell::Empty, |(_, _, take)| take(sample)),
+            Source::Fixed(index) => FIXED.get(*index).map_or(Cell::Empty, |(_, _, take)| take(sample)),
             Source::Question => maybe(row.question()),
             Source::Prompt => maybe(row.prompt()),
             Source::Log(value) => Cell::Text(value.clone().into()),

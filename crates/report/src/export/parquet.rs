@@ -151,7 +151,7 @@ fn write_column(out: &mut SerializedColumnWriter<'_>, column: &Column, rows: &[R
                         // Ids are far below 2^31; the bits are kept in any case.
                         values.extend(ids.iter().map(|id| id.cast_signed()));
                         defined.extend(std::iter::repeat_n(2, ids.len()));
-                        repeated.extend((0..ids.len()).map(|place| i16::from(place > 0)));
+                        repeated.extend((0..ids.len()).map(|index| i16::from(index > 0)));
                         ((), ())
                     }
                     _ => (defined.push(0), repeated.push(0)),

@@ -14,16 +14,16 @@ const LONGEST: usize = 6_000;
 struct Words {
     words: Vec<String>,
     #[serde(skip)]
-    places: HashMap<String, usize>,
+    indices: HashMap<String, usize>,
 }
 
 impl Words {
-    fn place(&mut self, word: &str) -> usize {
-        if let Some(place) = self.places.get(word) {
-            return *place;
+    fn index(&mut self, word: &str) -> usize {
+        if let Some(index) = self.indices.get(word) {
+            return *index;
         }
         self.words.push(word.to_owned());
-        self.places.insert(word.to_owned(), self.words.len() - 1);
+        self.indices.insert(word.to_owned(), self.words.len() - 1);
         self.words.len() - 1
     }
 }
@@ -69,40 +69,40 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
     }
     let row = |&(run, sample): &(usize, usize)| (&runs[run].samples[sample], run, sample);
     order.sort_by(|a, b| {
-        let ((one, run, place), (other, other_run, other_place)) = (row(a), row(b));
-        (&one.cluster, &one.item, run, place).cmp(&(&other.cluster, &other.item, other_run, other_place))
+        let ((one, run, sample), (other, other_run, other_sample)) = (row(a), row(b));
+        (&one.cluster, &one.item, run, sample).cmp(&(&other.cluster, &other.item, other_run, other_sample))
     });
     let mut rows = Rows { runs: runs.iter().map(|run| run.label.clone()).collect(), ..Rows::default() };
     let mut texts: Vec<Text> = Vec::new();
     let mut items = 0;
     // Tasks and the outcome `correct` come first, in the order in which they are shown.
     for task in runs.iter().flat_map(ReportRun::tasks) {
-        rows.tasks.place(task);
+        rows.tasks.index(task);
     }
-    rows.outcomes.place("correct");
-    for place in &order {
-        let (sample, run, _) = row(place);
+    rows.outcomes.index("correct");
+    for at in &order {
+        let (sample, run, _) = row(at);
         let suite = &runs[run].document.manifest.settings.suite;
         // Suites and runs with other options can have other questions or answers under the same id.
         let question = runs[run].questions.get(&sample.item).unwrap_or_default();
-        let item = rows.items.place(&format!("{suite}\n{}\n{}\n{question}", sample.item, sample.gold));
+        let item = rows.items.index(&format!("{suite}\n{}\n{}\n{question}", sample.item, sample.gold));
         if item == items {
             items += 1;
             texts.push(Text::Words(question.to_owned()));
             texts.push(Text::Words(sample.gold.clone()));
         }
         rows.run.push(run);
-        rows.task.push(rows.tasks.place(&sample.task));
+        rows.task.push(rows.tasks.index(&sample.task));
         rows.item.push(item);
         rows.sample.push(sample.sample);
         let word = outcome(sample).to_owned();
-        rows.outcome.push(rows.outcomes.place(&word));
+        rows.outcome.push(rows.outcomes.index(&word));
         rows.tokens.push(sample.completion.as_ref().map_or(0, |completion| completion.tokens()));
         rows.ms.push(latency(sample).map_or(-1, |seconds| (seconds * 1000.0).round() as i64));
         rows.truncated.push(u8::from(sample.truncated()));
         let mut bits = 0u64;
         for (name, passed) in sample.score.iter().flat_map(|score| score.scorers.iter()) {
-            let bit = rows.scorers.place(name);
+            let bit = rows.scorers.index(name);
             // JavaScript's integers are exact up to 2^53.
             if passed && bit < 53 {
                 bits |= 1 << bit;

@@ -85,9 +85,9 @@ impl ReportRun {
         for (index, run) in runs.iter().enumerate() {
             groups.entry(run.label.clone()).or_default().push(index);
         }
-        for (label, places) in groups.into_iter().filter(|(_, places)| places.len() > 1) {
-            let told = apart(&places.iter().map(|&index| &runs[index].document.manifest).collect::<Vec<_>>());
-            for (nth, &index) in places.iter().enumerate() {
+        for (label, indices) in groups.into_iter().filter(|(_, indices)| indices.len() > 1) {
+            let told = apart(&indices.iter().map(|&index| &runs[index].document.manifest).collect::<Vec<_>>());
+            for (nth, &index) in indices.iter().enumerate() {
                 let manifest = &runs[index].document.manifest;
                 let hash = || manifest.settings_sha256.chars().take(6).collect();
                 let beside: String = told.as_ref().map_or_else(hash, |told| told[nth].clone());

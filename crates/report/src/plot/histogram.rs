@@ -107,8 +107,8 @@ fn shares(values: &[f64], x: Scale) -> Vec<f64> {
 pub(super) fn quantile(values: &[f64], part: f64) -> Option<f64> {
     let mut finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     finite.sort_unstable_by(f64::total_cmp);
-    let place = (part * finite.len() as f64).ceil() as usize;
-    finite.get(place.saturating_sub(1)).copied()
+    let rank = (part * finite.len() as f64).ceil() as usize;
+    finite.get(rank.saturating_sub(1)).copied()
 }
 
 fn short(value: f64) -> String {

@@ -184,7 +184,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     let mut thinking = ThinkingAnswers::default();
     let mut asked = 0;
     for sample in store.samples(run, Filter::default()).placed() {
-        let (place, sample) = sample?;
+        let (index, sample) = sample?;
         tokens += sample.completion.as_ref().map_or(0, |completion| completion.tokens() as u64);
         let length = sample.covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok());
         let (Some(score), Some(length)) = (&sample.score, length) else {
@@ -193,7 +193,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         };
         asked += 1;
         if let Some(notation) = Notation::of_task(&sample.task) {
-            notations.add(notation, place, sample);
+            notations.add(notation, index, sample);
             continue;
         }
         if let Some(kind) = ThinkingTask::of_task(&sample.task) {

@@ -69,8 +69,8 @@ impl Notations {
         let mut p_values = Vec::new();
         for (&notation, answers) in &self.right {
             let (mut example, mut tokens) = (String::new(), None);
-            if let Some((place, sample)) = self.first.get(&notation)
-                && let Some(asked) = questions.of_sample(*place, sample)?
+            if let Some((index, sample)) = self.first.get(&notation)
+                && let Some(asked) = questions.of_sample(*index, sample)?
             {
                 example = operands(&asked.item.segments.question).unwrap_or_default();
                 let prompt = renderer.as_ref().and_then(|renderer| renderer.prompt_tokens(&asked.item, sample));

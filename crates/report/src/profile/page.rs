@@ -21,7 +21,7 @@ const STYLE: &str = include_str!("page.css");
 /// # Errors
 /// If a template fails.
 pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Result<String, ReportError> {
-    let labels: Vec<&str> = (0..profiles.len()).map(|place| label(profiles, place)).collect();
+    let labels: Vec<&str> = (0..profiles.len()).map(|index| label(profiles, index)).collect();
     let title = format!("earnest: numeracy of {}", labels.join(" and "));
     let labels: Value = labels.into_iter().collect();
     // A heading a profile where there are several; a profile without the part has none.

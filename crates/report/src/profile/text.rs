@@ -311,7 +311,7 @@ fn held(names: [&str; 2], rows: &[[String; 4]], width: usize) -> (String, bool) 
 
 /// Renders the differences of two models that hold, then a count of the others.
 pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDifference], width: usize) -> String {
-    let names = [0, 1].map(|place| label(&profiles, place));
+    let names = [0, 1].map(|index| label(&profiles, index));
     let said = |profile: &NumeracyProfile| if profile.finished { "" } else { " (unfinished)" };
     let ends = profiles.map(said);
     let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();

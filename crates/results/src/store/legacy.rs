@@ -22,36 +22,36 @@ pub fn legacy_folders(results: &Path) -> Result<Vec<PathBuf>, RunError> {
 }
 
 impl Store {
-    /// Imports such a run and moves its folder to `<results>/taken-over/`. `places` returns the places of all samples in the
+    /// Imports such a run and moves its folder to `<results>/taken-over/`. `indices` returns the indices of all samples in the
     /// manifest's plan. Returns the run's name and the number of its rows.
     pub fn import_legacy<E: From<RunError>>(
         &self,
         folder: &Path,
-        places: impl FnOnce(&Manifest) -> Result<HashMap<SampleKey, usize>, E>,
+        indices: impl FnOnce(&Manifest) -> Result<HashMap<SampleKey, usize>, E>,
     ) -> Result<(String, usize), E> {
         let path = folder.join("manifest.json");
         let text = earnest_digest::input::read_text(&path, earnest_digest::input::MOST_DOCUMENT)
             .map_err(|source| RunError::io("read", path.as_path(), source))?;
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let manifest = self.manifest(&name, &text)?;
-        let places = places(&manifest)?;
+        let indices = indices(&manifest)?;
         let _lock = self.lock(&manifest.run)?;
         // Rows of an interrupted attempt are overwritten.
         let run = match self.exactly(&manifest.run)? {
             Some(run) if run.manifest.settings_sha256 == manifest.settings_sha256 => run,
             Some(_) => return Err(RunError::OtherSettings { path: path.clone() }.into()),
-            None => self.begin(&manifest, places.len())?,
+            None => self.begin(&manifest, indices.len())?,
         };
         let mut writer = self.writer(&run).batches_of(BULK_ROWS);
         let samples = folder.join("samples.jsonl");
         let mut line = 0;
         let end = read_jsonl(&samples, &manifest.run, |sample| {
             line += 1;
-            let Some(&place) = places.get(&sample.key()) else {
+            let Some(&index) = indices.get(&sample.key()) else {
                 let reason = format!("sample {} of {} is not in the run's plan", sample.sample, sample.item);
                 return Err(RunError::Damaged { path: samples.clone(), line, reason });
             };
-            writer.push(place, sample)
+            writer.push(index, sample)
         })?;
         writer.write()?;
         let aside = self.results().join("taken-over");

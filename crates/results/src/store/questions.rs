@@ -137,11 +137,11 @@ impl Store {
         &self,
         run: &RunRecord,
         suite: &Suite,
-        places: impl Iterator<Item = usize>,
+        indices: impl Iterator<Item = usize>,
     ) -> Result<(), RunError> {
         let plan = run.manifest.plan();
         let samples = plan.samples.max(1) as usize;
-        let numbers: BTreeSet<usize> = places.map(|index| index / samples / PACK_ITEMS).collect();
+        let numbers: BTreeSet<usize> = indices.map(|index| index / samples / PACK_ITEMS).collect();
         let Some(last) = numbers.last() else { return Ok(()) };
         let mut entries: Vec<Entry> = Vec::new();
         for (index, item) in plan.asked(suite).take_while(|(index, _)| index / PACK_ITEMS <= *last) {

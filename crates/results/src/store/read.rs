@@ -155,7 +155,8 @@ impl Store {
 
     /// Returns the names of the scorers of the run's samples, in alphabetical order.
     pub fn scorers(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
-        let sql = "SELECT DISTINCT scorer.key FROM texts t, json_each(t.matchers) scorer WHERE t.key >= ? AND t.key < ?";
+        let sql =
+            "SELECT DISTINCT scorer.key FROM texts t, json_each(t.matchers) scorer WHERE t.key >= ? AND t.key < ?";
         let read = || -> rusqlite::Result<Score> {
             let mut statement = self.connection().prepare_cached(sql)?;
             let names = statement
@@ -200,7 +201,7 @@ pub struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     pub(super) fn new(store: &'a Store, run: &RunRecord, mut filter: Filter) -> Self {
-        let after = filter.after.map_or(key(run.id, 0) - 1, |place| key(run.id, place));
+        let after = filter.after.map_or(key(run.id, 0) - 1, |index| key(run.id, index));
         let mut exhausted = false;
         if let Some(scorers) = &mut filter.disagree {
             for scorer in scorers {
@@ -262,9 +263,9 @@ impl<'a> Samples<'a> {
                 rename_scorers(&settings.suite, &settings.suite_version, score);
             }
             last = key_read;
-            let place = usize::try_from(key_read - key(self.run.id, 0)).unwrap_or(0);
+            let index = usize::try_from(key_read - key(self.run.id, 0)).unwrap_or(0);
             if self.filter.has(&sample) {
-                self.page.push_back((place, sample));
+                self.page.push_back((index, sample));
                 bytes += row::text_bytes(row)?;
                 if bytes >= PAGE_BYTES {
                     break;

@@ -106,12 +106,12 @@ impl Store {
         let mut count = 0;
         while let Some(row) = rows.next()? {
             count += 1;
-            let place = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
+            let index = usize::try_from(row.get::<_, i64>(0)? - key(run.id, 0)).unwrap_or(0);
             let name = || match (row.get::<_, String>(1), row.get::<_, i64>(2)) {
                 (Ok(item), Ok(sample)) => format!("sample {sample} of {item}"),
-                _ => format!("place {place}"),
+                _ => format!("sample at index {index}"),
             };
-            while plan.next_if(|planned| planned.index < place).is_some() {}
+            while plan.next_if(|planned| planned.index < index).is_some() {}
             // The format is the first column of the texts and never null.
             if row.get_ref(17)? == ValueRef::Null {
                 note(Kind::NoText, name());
@@ -132,10 +132,10 @@ impl Store {
                     continue;
                 }
             };
-            let of_suite = plan.peek().filter(|planned| planned.index == place).map(|planned| &planned.item);
-            let stored = questions.at(place);
+            let of_suite = plan.peek().filter(|planned| planned.index == index).map(|planned| &planned.item);
+            let stored = questions.at(index);
             let of_store = stored.as_ref().ok().and_then(Option::as_ref).map(|stored| &stored.item);
-            let (asked, number) = (if suite.is_some() { of_suite } else { of_store }, place % samples);
+            let (asked, number) = (if suite.is_some() { of_suite } else { of_store }, index % samples);
             let asked = asked
                 .filter(|item| item.id == sample.item && number == sample.sample as usize && item.gold == sample.gold);
             let Some(asked) = asked else {

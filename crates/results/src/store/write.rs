@@ -85,8 +85,8 @@ impl<'a> SampleWriter<'a> {
             }
             let mut samples = connection.prepare_cached(row::INSERT_SAMPLE)?;
             let mut texts = connection.prepare_cached(row::INSERT_TEXT)?;
-            for ((place, sample), encoded) in self.pending.iter().zip(&encoded) {
-                let key = key(self.run, *place);
+            for ((index, sample), encoded) in self.pending.iter().zip(&encoded) {
+                let key = key(self.run, *index);
                 match row::insert(&mut samples, &mut texts, key, self.run, sample, encoded) {
                     Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                         // Replaced only at the same place: an item at two places is an error.

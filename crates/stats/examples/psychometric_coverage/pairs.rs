@@ -63,8 +63,8 @@ fn likelihood_ratio(model: Model, pair: [&Measured; 2]) -> f64 {
     let [one, other] = pair.map(|measured| {
         let mut posterior = Posterior::new(&curves);
         for count in &measured.counts {
-            let place = curves.lengths().iter().position(|&length| length == count.length).expect("asked of the grid");
-            posterior.add(place, count.right, count.asked - count.right);
+            let index = curves.lengths().iter().position(|&length| length == count.length).expect("asked of the grid");
+            posterior.add(index, count.right, count.asked - count.right);
         }
         posterior
     });

@@ -56,7 +56,7 @@ fn normal(varies: bool) -> Vec<(f64, f64)> {
     if !varies {
         return vec![(0.0, 1.0)];
     }
-    let points = (-REACH..=REACH).map(|place| f64::from(place) * STEP);
+    let points = (-REACH..=REACH).map(|index| f64::from(index) * STEP);
     let weighted: Vec<(f64, f64)> = points.map(|z| (z, (-0.5 * z * z).exp())).collect();
     let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
     weighted.into_iter().map(|(z, weight)| (z, weight / total)).collect()

@@ -28,7 +28,7 @@ pub fn pilot_parts(items: &[PilotItem]) -> Result<(VarianceParts, bool), Cluster
     let items: Vec<&PilotItem> = items.iter().filter(|item| item.first.1 > 0 && item.second.1 > 0).collect();
     let mut numbers: HashMap<u64, usize> = HashMap::new();
     let mut clusters: Vec<(f64, f64)> = Vec::new();
-    let places: Vec<usize> = items
+    let indices: Vec<usize> = items
         .iter()
         .map(|item| {
             let next = clusters.len();
@@ -49,7 +49,7 @@ pub fn pilot_parts(items: &[PilotItem]) -> Result<(VarianceParts, bool), Cluster
     let between = clusters.iter().map(|(sum, size)| size * (sum / size - mean).powi(2)).sum::<f64>() / (groups - 1.0);
     let within: f64 = items
         .iter()
-        .zip(&places)
+        .zip(&indices)
         .map(|(item, &index)| (item.difference() - clusters[index].0 / clusters[index].1).powi(2))
         .sum();
     let size = (count - clusters.iter().map(|(_, size)| size * size).sum::<f64>() / count) / (groups - 1.0);

@@ -52,12 +52,12 @@ impl<'l> Factor<'l> {
             let (own, rest) = right.split_at_mut(layout.start[node + 1]);
             let own = &mut own[layout.start[node]..];
             forward(&self.values[layout.diagonal[node]..], width, own);
-            let mut place = layout.panel[node];
+            let mut offset = layout.panel[node];
             for &row in &layout.below[node] {
                 let start = layout.start[row as usize] - layout.start[node + 1];
                 for value in &mut rest[start..start + layout.size[row as usize]] {
-                    *value -= dot(&self.values[place..place + width], own);
-                    place += width;
+                    *value -= dot(&self.values[offset..offset + width], own);
+                    offset += width;
                 }
             }
         }
@@ -69,12 +69,12 @@ impl<'l> Factor<'l> {
             let width = layout.size[node];
             let (own, rest) = right.split_at_mut(layout.start[node + 1]);
             let own = &mut own[layout.start[node]..];
-            let mut place = layout.panel[node];
+            let mut offset = layout.panel[node];
             for &row in &layout.below[node] {
                 let start = layout.start[row as usize] - layout.start[node + 1];
                 for value in &rest[start..start + layout.size[row as usize]] {
-                    own.iter_mut().zip(&self.values[place..]).for_each(|(own, factor)| *own -= factor * value);
-                    place += width;
+                    own.iter_mut().zip(&self.values[offset..]).for_each(|(own, factor)| *own -= factor * value);
+                    offset += width;
                 }
             }
             backward(&self.values[layout.diagonal[node]..], width, own);
@@ -89,8 +89,8 @@ impl<'l> Factor<'l> {
         let width = layout.tail_width;
         dense_inverse(&self.values[layout.tail..], &mut self.inverse[layout.tail..], width);
         for (row, copies) in layout.tail_copies.iter().enumerate() {
-            let place = layout.tail + row * width;
-            self.inverse[place..place + width].iter_mut().for_each(|value| *value *= copies);
+            let offset = layout.tail + row * width;
+            self.inverse[offset..offset + width].iter_mut().for_each(|value| *value *= copies);
         }
         let mut weights = Vec::new();
         let mut found = Vec::new();
@@ -155,20 +155,20 @@ fn update(layout: &Layout, node: usize, panel: &[f64], shift: usize, rest: &mut 
         }
         column_at += columns * width;
     }
-    let places = &layout.dense[node];
+    let indices = &layout.dense[node];
     let tail = &mut rest[layout.tail - shift..];
     let stride = layout.tail_width;
-    let mut column = vec![0.0; places.len()];
+    let mut column = vec![0.0; indices.len()];
     for inner in 0..width {
         let own = panel[column_at..].chunks_exact(width).map(|row| row[inner]);
         column.iter_mut().zip(own).for_each(|(column, value)| *column = value);
-        for (row, (&place, weight)) in places.iter().zip(&column).enumerate() {
-            let line = &mut tail[place as usize * stride..(place as usize + 1) * stride];
-            if is_run(places) {
-                let line = &mut line[places[0] as usize..][..=row];
+        for (row, (&index, weight)) in indices.iter().zip(&column).enumerate() {
+            let line = &mut tail[index as usize * stride..(index as usize + 1) * stride];
+            if is_run(indices) {
+                let line = &mut line[indices[0] as usize..][..=row];
                 line.iter_mut().zip(&column).for_each(|(value, other)| *value -= weight * other);
             } else {
-                for (&other, value) in places[..=row].iter().zip(&column) {
+                for (&other, value) in indices[..=row].iter().zip(&column) {
                     line[other as usize] -= weight * value;
                 }
             }
@@ -177,8 +177,8 @@ fn update(layout: &Layout, node: usize, panel: &[f64], shift: usize, rest: &mut 
 }
 
 /// True if the places follow one another.
-fn is_run(places: &[u32]) -> bool {
-    matches!((places.first(), places.last()), (Some(first), Some(last)) if (last - first) as usize + 1 == places.len())
+fn is_run(indices: &[u32]) -> bool {
+    matches!((indices.first(), indices.last()), (Some(first), Some(last)) if (last - first) as usize + 1 == indices.len())
 }
 
 /// `found = -inverse[rows, rows] * weights` for the rows below a node.
@@ -195,10 +195,10 @@ fn multiply(layout: &Layout, node: usize, inverse: &[f64], weights: &[f64], foun
         let mut row_at = column_at;
         for &row in &rows[index..] {
             let height = layout.size[row as usize];
-            let place = targets.next().map_or(0, |target| *target as usize);
+            let offset = targets.next().map_or(0, |target| *target as usize);
             for line in 0..height {
                 for other in 0..columns {
-                    let value = inverse[place + line * columns + other];
+                    let value = inverse[offset + line * columns + other];
                     let (one, two) = ((row_at / width) + line, (column_at / width) + other);
                     for inner in 0..width {
                         found[one * width + inner] -= value * weights[two * width + inner];
@@ -214,19 +214,19 @@ fn multiply(layout: &Layout, node: usize, inverse: &[f64], weights: &[f64], foun
         }
         column_at += columns * width;
     }
-    let places = &layout.dense[node];
+    let indices = &layout.dense[node];
     let tail = &inverse[layout.tail..];
     let stride = layout.tail_width;
-    let mut column = vec![0.0; places.len()];
+    let mut column = vec![0.0; indices.len()];
     for inner in 0..width {
         let own = weights[column_at..].chunks_exact(width).map(|row| row[inner]);
         column.iter_mut().zip(own).for_each(|(column, value)| *column = value);
-        for (&place, row) in places.iter().zip(found[column_at..].chunks_exact_mut(width)) {
-            let line = &tail[place as usize * stride..(place as usize + 1) * stride];
-            row[inner] -= if is_run(places) {
-                dot(&line[places[0] as usize..][..column.len()], &column)
+        for (&index, row) in indices.iter().zip(found[column_at..].chunks_exact_mut(width)) {
+            let line = &tail[index as usize * stride..(index as usize + 1) * stride];
+            row[inner] -= if is_run(indices) {
+                dot(&line[indices[0] as usize..][..column.len()], &column)
             } else {
-                places.iter().zip(&column).map(|(&other, value)| line[other as usize] * value).sum()
+                indices.iter().zip(&column).map(|(&other, value)| line[other as usize] * value).sum()
             };
         }
     }

@@ -168,9 +168,9 @@ impl Layout {
             self.targets.push(targets);
             let rest = self.below[node].iter().map(|&row| row as usize).filter(|&row| row >= sparse);
             let start = self.start[sparse];
-            let places = rest.flat_map(|row| self.start[row] - start..self.start[row + 1] - start);
-            let places = places.map(|index| index as u32).collect();
-            self.dense.push(places);
+            let indices = rest.flat_map(|row| self.start[row] - start..self.start[row + 1] - start);
+            let indices = indices.map(|index| index as u32).collect();
+            self.dense.push(indices);
         }
     }
 
@@ -200,16 +200,16 @@ impl Layout {
             // Both lists ascend, and the second holds what the first does.
             let column = column as usize;
             found.push(self.diagonal[column] as u32);
-            let mut place = self.panel[column];
+            let mut offset = self.panel[column];
             let mut own = self.below[column].iter();
             for &row in &rows[index + 1..] {
                 for &candidate in own.by_ref() {
                     if candidate == row {
-                        found.push(place as u32);
-                        place += self.size[candidate as usize] * self.size[column];
+                        found.push(offset as u32);
+                        offset += self.size[candidate as usize] * self.size[column];
                         break;
                     }
-                    place += self.size[candidate as usize] * self.size[column];
+                    offset += self.size[candidate as usize] * self.size[column];
                 }
             }
         }

@@ -30,11 +30,11 @@ impl<'d> System<'d> {
         let mut slot = cell * factors * (factors + 1) / 2;
         for left in 0..factors {
             for right in left..factors {
-                let place = self.layout.slots[slot] as usize;
+                let offset = self.layout.slots[slot] as usize;
                 slot += 1;
                 let (row, column) = if nodes[left] >= nodes[right] { (left, right) } else { (right, left) };
                 let (row, column) = (&self.data.groupings[row], &self.data.groupings[column]);
-                each(place, row.cell(cell), column.cell(cell), left == right);
+                each(offset, row.cell(cell), column.cell(cell), left == right);
             }
         }
     }

@@ -390,7 +390,7 @@ fn random_effects_without_a_value_are_left_out_and_named() {
         frame.texts(name, texts.iter().map(String::as_str)).unwrap();
     }
     let right =
-        |(place, cell): (usize, &(usize, usize, usize))| (place * 7 + cell.0 * cell.0 + cell.1 * 3 + cell.2) % 5 < 2;
+        |(index, cell): (usize, &(usize, usize, usize))| (index * 7 + cell.0 * cell.0 + cell.1 * 3 + cell.2) % 5 < 2;
     frame.number("correct", cells.iter().enumerate().map(|one| f64::from(u8::from(right(one)))).collect()).unwrap();
     let formula: Formula = "correct ~ model*variant + (1+model:variant||template)".parse().unwrap();
     let data = MixedData::new(&formula, &frame, Family::Binomial).unwrap();

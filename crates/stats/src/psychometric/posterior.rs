@@ -90,8 +90,8 @@ impl Posterior {
     pub fn accuracy(&self) -> Vec<f64> {
         let weights = self.weights();
         let curves = &self.curves;
-        let mean = |place| {
-            let right = curves.at(&curves.right, place);
+        let mean = |index| {
+            let right = curves.at(&curves.right, index);
             weights.iter().map(|&(curve, weight)| weight * right[curve as usize]).sum()
         };
         (0..curves.lengths.len()).map(mean).collect()

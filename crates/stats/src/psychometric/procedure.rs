@@ -159,9 +159,9 @@ impl Procedure {
         if measured.narrow && self.asked >= FEWEST {
             return Vec::new();
         }
-        let mut places = posterior.most_informative(left.saturating_sub(1));
-        places.push(covering(self.asked / BATCH, lengths.len()));
-        places.into_iter().map(|index| lengths[index]).collect()
+        let mut indices = posterior.most_informative(left.saturating_sub(1));
+        indices.push(covering(self.asked / BATCH, lengths.len()));
+        indices.into_iter().map(|index| lengths[index]).collect()
     }
 
     /// Of lengths spread over the range, those with the fewest answers.

@@ -42,9 +42,9 @@ impl RandomWrong {
                     like(random, digits, Some(other))
                 }
                 RandomWrong::OneDigit => {
-                    let places: Vec<usize> =
+                    let indices: Vec<usize> =
                         digits.char_indices().filter(|(_, one)| one.is_ascii_digit()).map(|(index, _)| index).collect();
-                    let index = places[random.below(places.len() as u64) as usize];
+                    let index = indices[random.below(indices.len() as u64) as usize];
                     let digit = random.below(10).to_string();
                     format!("{}{digit}{}", &digits[..index], &digits[index + 1..])
                 }

@@ -62,8 +62,8 @@ pub(super) fn spread<T: Copy>(values: &[T]) -> Vec<T> {
     let mut order = Vec::with_capacity(values.len());
     let mut point = 1u64 << 63;
     while order.len() < values.len() {
-        let place = (u128::from(point) * values.len() as u128) >> 64;
-        order.extend(left[place as usize].take());
+        let index = (u128::from(point) * values.len() as u128) >> 64;
+        order.extend(left[index as usize].take());
         point = point.wrapping_add(GOLDEN);
     }
     order

@@ -145,7 +145,7 @@ fn boards(
         }
         words.join(", ")
     };
-    let board = |(place, group): (usize, &Vec<&RunRecord>)| {
+    let board = |(index, group): (usize, &Vec<&RunRecord>)| {
         let entry = |run: &&RunRecord| asked.check().map(|()| entry(store, run));
         let mut runs = group.iter().map(entry).collect::<Result<Vec<Entry>, Failed>>()?;
         // A part of the questions is not ranked with all of them.
@@ -162,7 +162,7 @@ fn boards(
         Ok(Board {
             suite: suite.to_owned(),
             boards: number,
-            is_first: place == 0,
+            is_first: index == 0,
             settings: settings(group),
             tasks,
             more_tasks,

@@ -89,8 +89,8 @@ impl Wanted {
             filter.disagree = Some(scorers);
         }
         if !self.after.is_empty() {
-            let place = self.after.parse().map_err(|_| Failed::bad_request("`after` is not a number"))?;
-            filter.after = Some(place);
+            let index = self.after.parse().map_err(|_| Failed::bad_request("`after` is not a number"))?;
+            filter.after = Some(index);
         }
         Ok(filter)
     }
@@ -134,8 +134,8 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
         let of_log = run.manifest.settings.origin() == Origin::Log;
         let mut lines = Vec::new();
         let mut last = None;
-        let (_, more) = each_asked(store, &run, filter, PAGE, |AskedSample { index: place, sample, question }| {
-            last = Some(place);
+        let (_, more) = each_asked(store, &run, filter, PAGE, |AskedSample { index, sample, question }| {
+            last = Some(index);
             asked.check()?;
             let question = question.map(|question| question.item.segments.question).unwrap_or_default();
             let question = limits::text(question, SHORT_TEXT_BYTES);
@@ -150,7 +150,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
             });
             Ok::<(), Failed>(())
         })?;
-        let next = last.filter(|_| more).map(|place| wanted.query(&place.to_string()));
+        let next = last.filter(|_| more).map(|index| wanted.query(&index.to_string()));
         let first = (!wanted.after.is_empty()).then(|| wanted.query(""));
         let (tasks, reasons) = (store.all(&run, Named::Task)?, store.all(&run, Named::Reason)?);
         let scorers = store.scorers(&run)?;

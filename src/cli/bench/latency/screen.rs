@@ -201,8 +201,8 @@ fn mode_lines(lines: &mut String, d: &Document, mode: &ModeDocument) -> std::fmt
             writeln!(lines, "{name}, batch {}: at most {reached} samples ran together", l.batch)?;
         }
         if !l.outlying_passes.is_empty() {
-            let places: Vec<String> = l.outlying_passes.iter().map(ToString::to_string).collect();
-            writeln!(lines, "{name}, batch {}: more than 10 % from the median: pass {}", l.batch, first_few(&places))?;
+            let passes: Vec<String> = l.outlying_passes.iter().map(ToString::to_string).collect();
+            writeln!(lines, "{name}, batch {}: more than 10 % from the median: pass {}", l.batch, first_few(&passes))?;
         }
         if !row.slow_items.is_empty() {
             writeln!(

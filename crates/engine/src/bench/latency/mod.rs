@@ -198,7 +198,7 @@ pub fn measure_latency(
         unsteady.sort_unstable();
         unsteady.dedup();
         let of =
-            |(place, &batch): (usize, &usize)| Some(numbers::latency(batch, prompts, gathered.get(&(mode, place))?));
+            |(index, &batch): (usize, &usize)| Some(numbers::latency(batch, prompts, gathered.get(&(mode, index))?));
         let latencies = plan.batches.iter().enumerate().filter_map(of).collect();
         results.push(ModeResult { latencies, completions, unsteady });
     }
@@ -252,8 +252,8 @@ impl Measured {
         Ok(Ended::Finished)
     }
 
-    fn add(&mut self, (mode, place): (usize, usize), measured: LatencyPass, completions: Vec<Completion>) {
-        let one = self.gathered.entry((mode, place)).or_default();
+    fn add(&mut self, (mode, index): (usize, usize), measured: LatencyPass, completions: Vec<Completion>) {
+        let one = self.gathered.entry((mode, index)).or_default();
         one.samples.push(completions.iter().map(sample).collect());
         one.passes.push(measured);
         one.peak_memory = super::peak_memory();
@@ -300,9 +300,9 @@ fn request(index: usize, prompt: &LatencyPrompt) -> Request {
 /// An error if the prompt with the longest sequence is refused: a minute of passes should not end at one.
 fn refused(engine: &mut dyn Engine, prompts: &[LatencyPrompt]) -> Result<(), BenchError> {
     let longest = prompts.iter().enumerate().max_by_key(|(_, prompt)| prompt.ids.len() + prompt.max_tokens);
-    let Some((place, prompt)) = longest else { return Ok(()) };
-    engine.submit(request(place, prompt)).map_err(|why| BenchError::Rejected { prompt: place, why })?;
-    engine.cancel(RequestId(place as u64));
+    let Some((index, prompt)) = longest else { return Ok(()) };
+    engine.submit(request(index, prompt)).map_err(|why| BenchError::Rejected { prompt: index, why })?;
+    engine.cancel(RequestId(index as u64));
     while !engine.poll()?.is_empty() {}
     Ok(())
 }
@@ -338,9 +338,9 @@ impl Run<'_> {
                 return Ok(None);
             }
             while in_flight < self.batch {
-                let Some((place, prompt)) = waiting.next() else { break };
-                let request = request(place, prompt);
-                engine.submit(request).map_err(|why| BenchError::Rejected { prompt: place, why })?;
+                let Some((index, prompt)) = waiting.next() else { break };
+                let request = request(index, prompt);
+                engine.submit(request).map_err(|why| BenchError::Rejected { prompt: index, why })?;
                 in_flight += 1;
             }
             let step = Instant::now();

@@ -10,14 +10,14 @@ use crate::plot::{Figure, Heat, LARGEST, heat_columns, heat_key};
 
 /// Renders the first heat map of every run; of several runs one is shown at a time, chosen without a script.
 pub fn heat(runs: &[ReportRun]) -> Markup {
-    let first = |(place, run)| heats(run).into_iter().next().map(|map| placed(place, run, &map));
+    let first = |(index, run)| heats(run).into_iter().next().map(|map| placed(index, run, &map));
     let maps = ranked(runs).into_iter().filter_map(first).collect::<Result<Vec<Value>, ReportError>>()?;
     html("heat.html", context!(maps, tabs => true))
 }
 
 /// Renders the heat maps of further metrics.
 pub fn further_heat(runs: &[ReportRun]) -> Markup {
-    let further = |(place, run)| heats(run).into_iter().skip(1).map(move |map| placed(place, run, &map));
+    let further = |(index, run)| heats(run).into_iter().skip(1).map(move |map| placed(index, run, &map));
     let maps = runs.iter().enumerate().flat_map(further).collect::<Result<Vec<Value>, ReportError>>()?;
     html("heat.html", context!(maps, tabs => false))
 }

@@ -18,7 +18,7 @@ pub fn results(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
     let mut common: Vec<String> = runs.iter().map(what).collect();
     common.dedup();
     let common = common.pop().filter(|_| common.is_empty() && runs.len() > 1);
-    let row = |(place, run)| row(place, run, runs.len(), common.is_none());
+    let row = |(index, run)| row(index, run, runs.len(), common.is_none());
     let rows: Vec<Value> = ranked(runs).into_iter().map(row).collect();
     // Not every verdict names the runs.
     let verdicts: Vec<_> = comparisons.iter().map(|one| (one.run.clone(), one.conclusion())).collect();

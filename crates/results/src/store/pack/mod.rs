@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn items_and_prompts_come_back_from_few_bytes() {
         let entries: Vec<Entry> =
-            (PACK_ITEMS..2 * PACK_ITEMS).filter(|place| !place.is_multiple_of(7)).map(entry).collect();
+            (PACK_ITEMS..2 * PACK_ITEMS).filter(|index| !index.is_multiple_of(7)).map(entry).collect();
         let pack = Pack::of(1, &entries);
         let page = Page::open(1, &pack.questions, pack.prompts.as_ref()).unwrap();
         assert_eq!(page.entries().collect::<Vec<_>>(), entries);
@@ -222,9 +222,9 @@ mod tests {
     #[test]
     fn hidden_numbers_come_back() {
         let entries: Vec<Entry> = (0..4)
-            .map(|place| {
-                let mut entry = entry(place);
-                entry.item.segments.unmasked = place.is_multiple_of(2).then(|| format!("{place} apples"));
+            .map(|index| {
+                let mut entry = entry(index);
+                entry.item.segments.unmasked = index.is_multiple_of(2).then(|| format!("{index} apples"));
                 entry
             })
             .collect();

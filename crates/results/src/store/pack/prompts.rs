@@ -22,7 +22,7 @@ impl Prompts {
     pub(super) fn of(entries: &[Entry]) -> Option<Self> {
         let mut prompts = Prompts::default();
         let mut known: HashMap<Skeleton, usize> = HashMap::new();
-        for Entry { index: place, item, prompt } in entries {
+        for Entry { index, item, prompt } in entries {
             let Some(prompt) = prompt else { continue };
             let next = known.len();
             let skeleton = Skeleton::of(prompt, &Pieces::of_prompt(&item.segments));
@@ -30,7 +30,7 @@ impl Prompts {
                 prompts.skeletons.push(skeleton.clone());
                 next
             });
-            prompts.slots.push(place % PACK_ITEMS);
+            prompts.slots.push(index % PACK_ITEMS);
             prompts.framed.push(number);
         }
         (!prompts.slots.is_empty()).then_some(prompts)

@@ -79,7 +79,7 @@ impl Questions {
     pub(super) fn of(entries: &[Entry]) -> Self {
         let mut columns = Questions::default();
         let mut known: HashMap<Frame, usize> = HashMap::new();
-        for Entry { index: place, item, .. } in entries {
+        for Entry { index, item, .. } in entries {
             let next = known.len();
             let frame = *known.entry(Frame::of(item)).or_insert_with_key(|frame| {
                 columns.frames.push(frame.clone());
@@ -90,7 +90,7 @@ impl Questions {
             if !item.continuations.is_empty() {
                 columns.continuations.insert(columns.slots.len(), item.continuations.clone());
             }
-            columns.slots.push(place % PACK_ITEMS);
+            columns.slots.push(index % PACK_ITEMS);
             columns.ids.push(item.id.clone());
             columns.tasks.push(item.task.clone());
             columns.clusters.push(item.cluster.clone());
@@ -115,16 +115,16 @@ impl Questions {
         if columns.iter().any(|&column| column != count) {
             return Err(PackDamage::Columns);
         }
-        let places = self.slots.into_iter().map(|slot| number * PACK_ITEMS + slot);
+        let indices = self.slots.into_iter().map(|slot| number * PACK_ITEMS + slot);
         let names = self.ids.into_iter().zip(self.tasks).zip(self.clusters);
         let frames = self.framed.into_iter().map(|frame| self.frames.get(frame)).zip(self.budgets);
-        let items = places.zip(names).zip(frames).zip(self.texts);
+        let items = indices.zip(names).zip(frames).zip(self.texts);
         items
             .enumerate()
             .map(
                 |(
                     at,
-                    (((place, ((id, task), cluster)), (frame, [answer, thinking])), (question, gold, covariates)),
+                    (((index, ((id, task), cluster)), (frame, [answer, thinking])), (question, gold, covariates)),
                 )| {
                     let frame = frame.ok_or(PackDamage::Frame)?;
                     let segments = frame.segments(question, self.unmasked.remove(&at)).ok_or(PackDamage::Piece)?;
@@ -143,7 +143,7 @@ impl Questions {
                         keep_stop,
                         continuations,
                     };
-                    Ok((place, item))
+                    Ok((index, item))
                 },
             )
             .collect()

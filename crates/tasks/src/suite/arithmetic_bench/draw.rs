@@ -59,13 +59,13 @@ impl Cell {
         let (a, b) = match self.space {
             None => self.draw(&mut stream),
             Some(size) => {
-                let place = index % size;
-                if place == 0 {
+                let slot = index % size;
+                if slot == 0 {
                     self.moved.clear();
                 }
-                let from = place + below(&mut stream, size - place);
-                let here = self.moved.remove(&place).unwrap_or(place);
-                let card = if from == place { here } else { self.moved.insert(from, here).unwrap_or(from) };
+                let from = slot + below(&mut stream, size - slot);
+                let here = self.moved.remove(&slot).unwrap_or(slot);
+                let card = if from == slot { here } else { self.moved.insert(from, here).unwrap_or(from) };
                 self.operands(card)
             }
         };

@@ -133,9 +133,9 @@ fn spread<'a>(options: &Options, eligible: &[&'a Problem], set: u32) -> Vec<&'a 
     let address = format!("dnc demonstrations 1\nseed {}\nset {set}\n", options.seed);
     let mut random = ChaCha8Rng::from_seed(Sha256::digest(address).into());
     let mut order: Vec<&Problem> = eligible.to_vec();
-    for place in (1..order.len()).rev() {
-        let other = ((u128::from(random.next_u64()) * (place as u128 + 1)) >> 64) as usize;
-        order.swap(place, other);
+    for index in (1..order.len()).rev() {
+        let other = ((u128::from(random.next_u64()) * (index as u128 + 1)) >> 64) as usize;
+        order.swap(index, other);
     }
     let mut by_type: BTreeMap<&str, Vec<&'a Problem>> = BTreeMap::new();
     let mut types: Vec<&str> = Vec::new();

@@ -181,9 +181,9 @@ impl Expression {
         let mut agreed = 0;
         for (numerator, step, denominator, stride) in points {
             let at = |operand: &Operand| match variables.iter().position(|value| *value == operand.value) {
-                Some(place) => {
-                    let place = place as i64 + 1;
-                    let (above, below) = (numerator + place * place * step, denominator + place * stride);
+                Some(number) => {
+                    let number = number as i64 + 1;
+                    let (above, below) = (numerator + number * number * step, denominator + number * stride);
                     Fraction::new(above.into(), below.into()).expect("the denominator is a sum of positive numbers")
                 }
                 None => operand.value.clone(),

@@ -143,7 +143,7 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 
 /// Byte offset at which a donor goes: behind the body, or before its last clause where that is unfinished and continues in the
 /// question (the body ends in a comma).
-pub fn place(body: &str) -> usize {
+pub fn insertion_offset(body: &str) -> usize {
     let trimmed = body.trim_end();
     if !trimmed.ends_with(',') {
         return trimmed.len();
@@ -230,7 +230,7 @@ mod tests {
     fn an_unfinished_clause_stays_beside_its_question() {
         let with = |body: &str| {
             let mut text = body.to_owned();
-            text.insert_str(place(body), &inserted(body, "New 1."));
+            text.insert_str(insertion_offset(body), &inserted(body, "New 1."));
             text
         };
         assert_eq!(with("A had 2. If he sold 1,"), "A had 2. New 1. If he sold 1,");

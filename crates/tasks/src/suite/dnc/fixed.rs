@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::annotation::{AnnotationError, Annotations, values};
 use super::calendar::{could_be_a_year, names_a_time_or_place};
 use super::expression::{Expression, Operand, exact, plain};
-use super::extra::{DonorPool, inserted, place};
+use super::extra::{DonorPool, inserted, insertion_offset};
 use super::kind::Kind;
 use super::mention::{Attached, Number, is_prose, mentions, reference_mentions};
 use super::perturbation::{Edit, Field, Perturbed, apply};
@@ -497,8 +497,8 @@ fn extra(problem: &Problem, donors: &DonorPool, random: &mut Stream) -> Result<P
         taken.extend(expression.operands().iter().map(|operand| operand.value.clone()));
     }
     taken.extend(problem.table.as_deref().map(values).unwrap_or_default());
-    let strange = |place: &usize| {
-        let sentence = &donors.donors()[*place].sentence;
+    let strange = |index: &usize| {
+        let sentence = &donors.donors()[*index].sentence;
         // Parts of what is no quantity, too: `21-14`.
         let mut numbers = values(sentence);
         numbers.extend(reference_mentions(sentence).iter().filter_map(|part| exact(part.text.trim_end_matches('%'))));
@@ -510,7 +510,7 @@ fn extra(problem: &Problem, donors: &DonorPool, random: &mut Stream) -> Result<P
     }
     let chosen = &donors.donors()[eligible[random.below(eligible.len() as u64) as usize]];
     let to = inserted(&problem.body, &chosen.sentence);
-    let edit = Edit { field: Field::Body, start: place(&problem.body), from: String::new(), to };
+    let edit = Edit { field: Field::Body, start: insertion_offset(&problem.body), from: String::new(), to };
     let reason = format!("the sentence of {} shares neither a name nor a number with it", chosen.id);
     Ok(perturbed(Kind::Extra, problem, vec![edit], reason))
 }

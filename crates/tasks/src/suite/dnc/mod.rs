@@ -49,7 +49,7 @@ pub use annotation::{Annotation, AnnotationError, Annotations, Asked, read_annot
 pub use demonstrations::DemonstrationError;
 pub use earnest_answer::python::{PythonValue, python_eval};
 pub use expression::{Expression, ExpressionError, Operand, Operator, exact, plain};
-pub use extra::{Donor, DonorPool, inserted, place};
+pub use extra::{Donor, DonorPool, inserted, insertion_offset};
 pub use fixed::{Context, Ineligible, perturb};
 pub use kind::{Capability, Kind, UnknownKind, kinds};
 pub use measure::{Equation, PaperEquation, drop_match, equation, paper_equation, round_half_up, same_value};

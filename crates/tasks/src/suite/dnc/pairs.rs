@@ -65,14 +65,14 @@ pub struct PairedChange {
 
 /// The outcomes of all items, in the order of the samples.
 pub(super) fn gather(samples: &[Scored<'_>]) -> Vec<Outcome> {
-    let mut place: HashMap<&str, usize> = HashMap::new();
+    let mut indices: HashMap<&str, usize> = HashMap::new();
     let mut outcomes: Vec<Outcome> = Vec::new();
     for sample in samples {
-        let at = match place.get(sample.item.id.as_str()) {
+        let at = match indices.get(sample.item.id.as_str()) {
             Some(at) => *at,
             None => {
                 let Some(outcome) = empty(sample) else { continue };
-                place.insert(&sample.item.id, outcomes.len());
+                indices.insert(&sample.item.id, outcomes.len());
                 outcomes.push(outcome);
                 outcomes.len() - 1
             }
@@ -237,7 +237,7 @@ pub fn relative_change<'a>(pairs: impl IntoIterator<Item = (&'a str, f64, f64)>)
     let statistic = |drawn: &[usize]| {
         let (first, second) = drawn
             .iter()
-            .filter_map(|place| sums.get(*place))
+            .filter_map(|index| sums.get(*index))
             .fold((0.0, 0.0), |total, sums| (total.0 + sums.0, total.1 + sums.1));
         if first > 0.0 { Resampled::Value(second / first - 1.0) } else { Resampled::NotConverged }
     };
@@ -288,7 +288,7 @@ mod tests {
     fn several_draws_of_a_question_are_one_cluster() {
         let first: Vec<Outcome> = (0..20).map(|q| outcome(q, Cell::Original, 0, true)).collect();
         let draws: Vec<Outcome> =
-            (0..100).map(|place| outcome(place % 20, Cell::Attack, (place / 20) as u32, place % 20 >= 5)).collect();
+            (0..100).map(|index| outcome(index % 20, Cell::Attack, (index / 20) as u32, index % 20 >= 5)).collect();
         let pairs: Vec<Pair<'_>> = draws
             .iter()
             .map(|second| Pair { first: &first[second.question[1..].parse::<usize>().unwrap()], second })
@@ -307,7 +307,7 @@ mod tests {
     fn outcomes_of_one_question_are_not_independent() {
         let once: Vec<Outcome> = (0..40).map(|q| outcome(q, Cell::Attack, 0, q % 4 != 0)).collect();
         let often: Vec<Outcome> =
-            (0..200).map(|place| outcome(place % 40, Cell::Attack, (place / 40) as u32, place % 4 != 0)).collect();
+            (0..200).map(|index| outcome(index % 40, Cell::Attack, (index / 40) as u32, index % 4 != 0)).collect();
         let of = |outcomes: &[Outcome]| accuracy(&outcomes.iter().collect::<Vec<_>>(), Outcome::correct);
         let (single, repeated) = (of(&once), of(&often));
         // Five equal answers to a question say as much as one, up to the small-sample factor 40/39.
@@ -315,11 +315,11 @@ mod tests {
         let width = |found: &Interval| found.high - found.low;
         assert!((width(&repeated) / width(&single) - (40.0f64 / 39.0).sqrt()).abs() < 0.01, "{single:?} {repeated:?}");
         // All right: forty questions, not two hundred.
-        let right: Vec<Outcome> = (0..200).map(|place| outcome(place % 40, Cell::Attack, 0, true)).collect();
+        let right: Vec<Outcome> = (0..200).map(|index| outcome(index % 40, Cell::Attack, 0, true)).collect();
         let known = of(&right);
         assert!((known.low - 40.0 / (40.0 + 1.959_964_f64.powi(2))).abs() < 1e-6, "{known:?}");
         // Independent outcomes within questions are not worth more than they are.
-        let apart: Vec<Outcome> = (0..80).map(|place| outcome(place / 2, Cell::Attack, 0, place % 2 == 0)).collect();
+        let apart: Vec<Outcome> = (0..80).map(|index| outcome(index / 2, Cell::Attack, 0, index % 2 == 0)).collect();
         let found = of(&apart);
         let plain = wilson(40.0, 80.0, Z95).unwrap();
         assert!((found.low - plain.low).abs() < 1e-12 && (found.high - plain.high).abs() < 1e-12);

@@ -187,7 +187,7 @@ fn masked_equation(problem: &Problem) -> String {
     let values: Vec<Option<Fraction>> = hidden(&problem.text()).iter().map(|(.., number)| exact(number)).collect();
     let Some(expression) = problem.expression() else { return String::new() };
     expression.write_with(&mut |operand| match values.iter().position(|value| value.as_ref() == Some(&operand.value)) {
-        Some(place) => format!("[NUM{}]", place + 1),
+        Some(index) => format!("[NUM{}]", index + 1),
         None => operand.text.clone(),
     })
 }

@@ -248,9 +248,9 @@ impl Questions {
 
 fn parquet_rows(path: &Path, host: &dyn Host) -> Result<Vec<Row>, HostError> {
     let rows = host.parquet_rows(path)?.into_iter().enumerate();
-    let row = |(place, fields)| {
+    let row = |(index, fields)| {
         serde_json::from_value(Value::Object(fields))
-            .map_err(|error| HostError::failed(format!("row {}: {error}", place + 1)))
+            .map_err(|error| HostError::failed(format!("row {}: {error}", index + 1)))
     };
     rows.map(row).collect()
 }

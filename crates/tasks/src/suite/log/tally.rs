@@ -106,10 +106,10 @@ impl Tally {
 
     /// Numbers of a scorer by document, in the order of the repeats.
     fn documents(&self, scorer: &str) -> Vec<Vec<f64>> {
-        let mut places: HashMap<u32, usize> = HashMap::new();
+        let mut indices: HashMap<u32, usize> = HashMap::new();
         let mut documents: Vec<Vec<f64>> = Vec::new();
         for number in self.column(scorer) {
-            let index = *places.entry(number.document).or_insert(documents.len());
+            let index = *indices.entry(number.document).or_insert(documents.len());
             if index == documents.len() {
                 documents.push(Vec::new());
             }

@@ -168,10 +168,10 @@ impl NupaSuite {
         let options = &self.options;
         let selected = options.tasks.iter().position(|&selected| selected == task);
         match selected {
-            Some(place) if index < options.per_length && options.lengths_of(task).contains(&length) => Ok(self
+            Some(task_index) if index < options.per_length && options.lengths_of(task).contains(&length) => Ok(self
                 .cell(task, length)?
                 .question(index)
-                .map(|question| self.item(place, &question, item_id(task, length, index)))),
+                .map(|question| self.item(task_index, &question, item_id(task, length, index)))),
             _ => Ok(None),
         }
     }

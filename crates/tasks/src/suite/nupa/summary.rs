@@ -121,15 +121,15 @@ pub fn summarise_answers(options: &NupaOptions, answers: impl IntoIterator<Item 
 fn collect(options: &NupaOptions, answers: impl IntoIterator<Item = ScoredAnswer>) -> Vec<TaskRecords> {
     // Tasks appear in the order of the options; a task that was imported without being selected comes last.
     let mut tasks: BTreeMap<(usize, String), TaskRecords> = BTreeMap::new();
-    let mut places: BTreeMap<TaskId, (usize, String)> = BTreeMap::new();
+    let mut keys: BTreeMap<TaskId, (usize, String)> = BTreeMap::new();
     for answer in answers {
         let Some(record) = answer.records[options.scorer as usize] else { continue };
         let task = answer.task;
-        let place = places.entry(task).or_insert_with(|| {
-            let place = options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
-            (place, task.to_string())
+        let key = keys.entry(task).or_insert_with(|| {
+            let index = options.tasks.iter().position(|&selected| selected == task).unwrap_or(usize::MAX);
+            (index, task.to_string())
         });
-        let entry = tasks.entry(place.clone()).or_insert_with(|| TaskRecords {
+        let entry = tasks.entry(key.clone()).or_insert_with(|| TaskRecords {
             task,
             records: Vec::new(),
             exact: BTreeMap::new(),

@@ -28,12 +28,12 @@ pub(super) fn word_problem(seed: u64, digits: usize, index: usize) -> Option<Ask
     let templates: Vec<Template> = own_templates().ok()?;
     let grown = grown_templates();
     let key = format!("profile word problem {digits}/{index} seed {seed}");
-    let (place, instance) = (index..index + grown.len()).find_map(|turn| {
-        let (place, variables) = grown[turn % grown.len()];
-        Some((place, templates.get(place)?.with_digits(variables, digits, &key)?))
+    let (template, instance) = (index..index + grown.len()).find_map(|turn| {
+        let (template, variables) = grown[turn % grown.len()];
+        Some((template, templates.get(template)?.with_digits(variables, digits, &key)?))
     })?;
     let answer = instance.answer.rsplit_once("####")?.1.trim().to_owned();
-    Some(Asked { question: instance.question, answer, cluster: format!("word_problems/{place}") })
+    Some(Asked { question: instance.question, answer, cluster: format!("word_problems/{template}") })
 }
 
 /// A number in English words, to be written in digits.

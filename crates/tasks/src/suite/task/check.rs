@@ -172,8 +172,8 @@ impl<'a> Survey<'a> {
     fn new(task: &'a Task, rows: &'a dyn Rows, labelled: bool, last: usize) -> Self {
         let mut findings = Findings::default();
         let (unreadable, messages) = rows.skipped();
-        for place in 0..unreadable {
-            findings.add("rows that cannot be read", || messages.get(place).cloned().unwrap_or_default());
+        for index in 0..unreadable {
+            findings.add("rows that cannot be read", || messages.get(index).cloned().unwrap_or_default());
         }
         if last < rows.len() {
             findings.add("rows that were not looked at", || super::pass::not_looked_at(rows.len() - last));

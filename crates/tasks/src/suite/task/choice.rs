@@ -63,7 +63,7 @@ pub(super) fn read(visible: &str, texts: &[String]) -> Option<String> {
 }
 
 fn is_option(found: &str, count: usize) -> bool {
-    (0..count).any(|place| letter(place) == found)
+    (0..count).any(|index| letter(index) == found)
 }
 
 fn by_text(visible: &str, texts: &[String]) -> Option<String> {

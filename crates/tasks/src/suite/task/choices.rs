@@ -112,7 +112,7 @@ impl Choices {
         let by_label = || self.labels.iter().position(|label| label == said).or_else(|| self.by_letter(said));
         let by_index = || {
             let whole = said.strip_suffix(".0").unwrap_or(said);
-            whole.parse::<usize>().ok().filter(|place| *place < self.texts.len())
+            whole.parse::<usize>().ok().filter(|index| *index < self.texts.len())
         };
         let found = match form {
             Some(GoldForm::Text) => by_text(),
@@ -140,8 +140,8 @@ impl Choices {
         let bare = said.trim_matches(['(', ')', '.', ' ']);
         let mut letters = bare.chars();
         let (Some(letter), None) = (letters.next(), letters.next()) else { return None };
-        let place = (letter.to_ascii_uppercase() as usize).checked_sub('A' as usize)?;
-        (letter.is_ascii_alphabetic() && place < self.texts.len()).then_some(place)
+        let index = (letter.to_ascii_uppercase() as usize).checked_sub('A' as usize)?;
+        (letter.is_ascii_alphabetic() && index < self.texts.len()).then_some(index)
     }
 }
 

@@ -155,8 +155,8 @@ impl Task {
         let Some(examples) = self.definition.examples.as_ref().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let wanted = examples.count.unwrap_or(rows.len());
         let mut refused = None;
-        let example = |(place, row): (usize, &Map<String, Value>)| Row {
-            place: format!("example {}", place + 1),
+        let example = |(index, row): (usize, &Map<String, Value>)| Row {
+            place: format!("example {}", index + 1),
             values: row.clone(),
             ..Row::default()
         };
@@ -328,9 +328,9 @@ impl Task {
             Some(Method::Perplexity { .. }) => vec![with(expected)],
             Some(Method::Likelihood { of, .. }) => {
                 let texts = choices.map_or(&[][..], |choices| &choices.texts);
-                let part = |(place, text): (usize, &String)| match of {
+                let part = |(index, text): (usize, &String)| match of {
                     Scored::Text => with(text),
-                    Scored::Letter => with(&letter(place)),
+                    Scored::Letter => with(&letter(index)),
                 };
                 texts.iter().enumerate().map(part).collect()
             }

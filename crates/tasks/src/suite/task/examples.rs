@@ -65,18 +65,18 @@ const SPARE: usize = 9;
 /// Places of the examples, and of some to spare.
 fn drawn(examples: &Examples, available: usize, count: usize, seed: u64) -> impl Iterator<Item = usize> {
     let wanted = (count + SPARE).min(available);
-    let mut places: Vec<usize> = match examples.draw.unwrap_or_default() {
+    let mut indices: Vec<usize> = match examples.draw.unwrap_or_default() {
         Draw::First => (0..wanted).collect(),
         Draw::Seed => (0..available).collect(),
     };
-    if places.len() > wanted {
-        places.select_nth_unstable_by_key(wanted - 1, |place| hash::drawn(seed, *place as u64));
-        places.truncate(wanted);
+    if indices.len() > wanted {
+        indices.select_nth_unstable_by_key(wanted - 1, |index| hash::drawn(seed, *index as u64));
+        indices.truncate(wanted);
     }
     if examples.draw == Some(Draw::Seed) {
-        places.sort_by_key(|place| hash::drawn(seed, *place as u64));
+        indices.sort_by_key(|index| hash::drawn(seed, *index as u64));
     }
-    places.into_iter()
+    indices.into_iter()
 }
 
 #[cfg(test)]

@@ -41,12 +41,12 @@ pub(super) fn score(
             found.best(ContinuationScore::per_token),
         ];
         for (name, best) in NAMES.into_iter().zip(best) {
-            let chosen = best.and_then(|place| found.0.get(place)).map(|one| plain(&one.text));
+            let chosen = best.and_then(|index| found.0.get(index)).map(|one| plain(&one.text));
             score.add_scorer(deciding, name, best.is_some() && best == right, chosen);
         }
         score.failure = (!score.correct).then_some(FailureClass::Wrong);
     }
-    if let Some(one) = right.and_then(|place| found.0.get(place)) {
+    if let Some(one) = right.and_then(|index| found.0.get(index)) {
         for (name, value) in [(LOGPROB, one.logprob), (BYTES, bytes(one)), (TOKENS, one.tokens as f64)] {
             score.metrics.insert(name, value);
         }

@@ -48,8 +48,8 @@ fn by(method: Method, item: &Item, answered: &Answered<'_>) -> Score {
 fn right_letter(gold: &str, choices: &[String]) -> Option<String> {
     let gold = gold.trim();
     let by_text = choices.iter().position(|choice| choice.trim() == gold);
-    let by_letter = || (0..choices.len()).find(|&place| letter(place) == gold.trim_matches(['(', ')', '.']));
-    let by_number = || gold.parse::<usize>().ok().filter(|&place| place < choices.len());
+    let by_letter = || (0..choices.len()).find(|&index| letter(index) == gold.trim_matches(['(', ')', '.']));
+    let by_number = || gold.parse::<usize>().ok().filter(|&index| index < choices.len());
     by_text.or_else(by_letter).or_else(by_number).map(letter)
 }
 

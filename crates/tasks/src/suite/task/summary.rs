@@ -9,10 +9,10 @@ use crate::suite::{Interval, Scored, Summary, SummaryRow};
 /// A row a task in the order of the samples, then `all`.
 pub(super) fn of(samples: &[Scored<'_>], chosen: Option<&str>, names: &[&str]) -> Summary {
     let mut by_task: Vec<(&str, Vec<&Scored<'_>>)> = Vec::new();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut indices: BTreeMap<&str, usize> = BTreeMap::new();
     for sample in samples {
         let task = sample.item.task.as_str();
-        let index = *places.entry(task).or_insert_with(|| {
+        let index = *indices.entry(task).or_insert_with(|| {
             by_task.push((task, Vec::new()));
             by_task.len() - 1
         });

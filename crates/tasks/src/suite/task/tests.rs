@@ -124,7 +124,7 @@ fn round_trip(suite: &Suite, host: &Files) {
 }
 
 fn numbers() -> Files {
-    let row = |place: i32| json!({"question": format!("{place}+1=?"), "answer": place + 1, "cluster": place / 4, "level": place});
+    let row = |index: i32| json!({"question": format!("{index}+1=?"), "answer": index + 1, "cluster": index / 4, "level": index});
     files(&[("sums.jsonl", lines(&(0..12).map(row).collect::<Vec<_>>()))])
 }
 
@@ -488,7 +488,7 @@ fn columns_that_may_be_meant_are_named() {
 
 #[test]
 fn all_answers_choose_the_scorers_whatever_their_order() {
-    let row = |(place, answer): (usize, &&str)| json!({"question": format!("Question {place}?"), "answer": answer});
+    let row = |(index, answer): (usize, &&str)| json!({"question": format!("Question {index}?"), "answer": answer});
     // Answers, what completions say, and how many of them are right in any order of the rows.
     let numbers = ["yes", "23", "$14.25", "073"];
     let texts = ["Apollo 11", "Henry VIII", "Catch-22", "1889", "Paris"];

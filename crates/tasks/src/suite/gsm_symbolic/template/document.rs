@@ -103,9 +103,9 @@ impl Template {
         for line in &sections.init {
             template.define(line).map_err(at(format!("#init line `{line}`")))?;
         }
-        let places: HashMap<&str, usize> =
+        let indices: HashMap<&str, usize> =
             template.names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
-        let variable = |name: &str| places.get(name).map(|&index| Expression::Variable(index));
+        let variable = |name: &str| indices.get(name).map(|&index| Expression::Variable(index));
         let mut conditions = Vec::new();
         for line in &sections.conditions {
             let expression = parse(line, &variable).map_err(at(format!("#conditions line `{line}`")))?;
@@ -115,7 +115,7 @@ impl Template {
         }
         let check = sections.answer.map(|line| parse(line, &variable).map_err(at(format!("#answer `{line}`"))));
         let check = check.transpose()?;
-        let question = Piece::question(sections.question, &places)?;
+        let question = Piece::question(sections.question, &indices)?;
         let answer = Piece::answer(&file.answer_annotated, &variable)?;
         let finals = Piece::finals(&answer).ok_or_else(|| at("answer_annotated")(TemplateFault::NoFinalLine))?;
         let mut asked: Vec<usize> = question.iter().filter_map(Piece::index).collect();
@@ -200,7 +200,7 @@ impl Expression {
     pub(super) fn walk(&self, found: &mut Vec<usize>) {
         match self {
             Expression::Literal(_) => {}
-            Expression::Variable(place) => found.push(*place),
+            Expression::Variable(index) => found.push(*index),
             Expression::Negate(inner) | Expression::Not(inner) => inner.walk(found),
             Expression::Binary(_, a, b)
             | Expression::And(a, b)

@@ -39,7 +39,7 @@ impl Scope<'_> {
     pub fn value(&self, expression: &Expression) -> Result<Value, EvalError> {
         match expression {
             Expression::Literal(value) => Ok(self.seen(value)),
-            Expression::Variable(place) => match self.variables.get(*place) {
+            Expression::Variable(index) => match self.variables.get(*index) {
                 Some(Some(value)) => Ok(self.seen(value)),
                 _ => Err(wrong("a variable has no value yet")),
             },
@@ -86,7 +86,7 @@ impl Scope<'_> {
                 let Value::List(items) = self.value(inner)? else { return Err(wrong("only lists can be cut")) };
                 let bound = |bound: &Option<Box<Expression>>, open: usize| match bound {
                     None => Ok(open),
-                    Some(bound) => Ok(place(&self.value(bound)?, items.len())?.min(items.len())),
+                    Some(bound) => Ok(index_or_count(&self.value(bound)?, items.len())?.min(items.len())),
                 };
                 let (from, to) = (bound(from, 0)?, bound(to, items.len())?);
                 Ok(Value::List(items.get(from..to.max(from)).unwrap_or_default().to_vec()))
@@ -129,7 +129,7 @@ impl Scope<'_> {
                 pools::limited(a.iter().chain(b).cloned().collect()).map(Value::List)
             }
             (Value::List(items), Operator::Multiply, times) | (times, Operator::Multiply, Value::List(items)) => {
-                let times = place(times, usize::MAX)?;
+                let times = index_or_count(times, usize::MAX)?;
                 if items.len().saturating_mul(times) > pools::MOST {
                     return Err(EvalError::TooLarge);
                 }
@@ -143,14 +143,14 @@ impl Scope<'_> {
     fn index(&self, inner: &Value, index: &Value) -> Result<Value, EvalError> {
         let outside = || wrong("an index is outside");
         match inner {
-            Value::Item(text, value) => match place(index, 2)? {
+            Value::Item(text, value) => match index_or_count(index, 2)? {
                 0 => Ok(Value::Text(text.clone())),
                 1 => Ok((**value).clone()),
                 _ => Err(outside()),
             },
-            Value::List(items) => items.get(place(index, items.len())?).cloned().ok_or_else(outside),
+            Value::List(items) => items.get(index_or_count(index, items.len())?).cloned().ok_or_else(outside),
             Value::Text(text) => {
-                let letter = text.chars().nth(place(index, text.chars().count())?).ok_or_else(outside)?;
+                let letter = text.chars().nth(index_or_count(index, text.chars().count())?).ok_or_else(outside)?;
                 Ok(Value::text(&letter.to_string()))
             }
             other => Err(wrong(format!("{} has no parts", other.kind()))),
@@ -197,7 +197,9 @@ impl Scope<'_> {
             Function::Round => {
                 counts(1, 2)?;
                 let places = match arguments.get(1) {
-                    Some(places) => Some(u32::try_from(place(places, usize::MAX)?).map_err(|_| EvalError::TooLarge)?),
+                    Some(places) => {
+                        Some(u32::try_from(index_or_count(places, usize::MAX)?).map_err(|_| EvalError::TooLarge)?)
+                    }
                     None => None,
                 };
                 Ok(number(0)?.round(places)?.into())
@@ -256,7 +258,7 @@ fn mixed(value: &Rational) -> String {
 }
 
 /// A value as an index or a count; negative ones count from the end of `length` things.
-fn place(value: &Value, length: usize) -> Result<usize, EvalError> {
+fn index_or_count(value: &Value, length: usize) -> Result<usize, EvalError> {
     let outside = || wrong("an index or a count is no sensible whole number");
     let Number::Int(value) = value.number()? else { return Err(outside()) };
     if !value.is_negative() {

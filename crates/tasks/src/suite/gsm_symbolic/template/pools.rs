@@ -80,7 +80,7 @@ fn whole_steps(from: &Value, end: &Value, step: &Value) -> Result<Vec<Value>, Ev
     }
     let count: BigInt = (reach - 1) / step.abs() + 1;
     let count = count.to_usize().filter(|count| *count <= MOST).ok_or(EvalError::TooLarge)?;
-    Ok((0..count).map(|place| Value::Int(&from + &step * place)).collect())
+    Ok((0..count).map(|index| Value::Int(&from + &step * index)).collect())
 }
 
 /// `np.arange`: from + i step, as many as numpy makes; whole numbers stay whole. `frange` makes floats always.
@@ -100,7 +100,7 @@ fn steps(function: Function, from: &Value, end: &Value, step: &Value) -> Result<
     }
     let count = count.max(0.0) as usize;
     let step = if count > 1 { from + step - from } else { step };
-    Ok((0..count).map(|place| Value::Float(from + place as f64 * step)).collect())
+    Ok((0..count).map(|index| Value::Float(from + index as f64 * step)).collect())
 }
 
 #[cfg(test)]

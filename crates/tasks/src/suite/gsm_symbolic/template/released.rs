@@ -143,7 +143,7 @@ fn search(
 fn read_back(template: &Template, question: &str) -> Result<BTreeMap<usize, String>, String> {
     let draw = |index: usize| -> &Draw { template.draws.iter().find(|draw| draw.targets.contains(&index)).unwrap() };
     let mut pattern = String::from("^");
-    let mut places = Vec::new();
+    let mut indices = Vec::new();
     for piece in &template.question {
         match piece {
             Piece::Text(text) => {
@@ -162,7 +162,7 @@ fn read_back(template: &Template, question: &str) -> Result<BTreeMap<usize, Stri
                 texts.dedup();
                 let texts: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
                 write!(pattern, "((?i:{}))", texts.join("|")).unwrap();
-                places.push(*index);
+                indices.push(*index);
             }
             Piece::Expression(_) => unreachable!("questions have variables only"),
         }
@@ -170,7 +170,7 @@ fn read_back(template: &Template, question: &str) -> Result<BTreeMap<usize, Stri
     pattern.push_str(" *$");
     let found = regex::Regex::new(&pattern).unwrap().captures(question).ok_or("the question does not match")?;
     let mut known: BTreeMap<usize, String> = BTreeMap::new();
-    for (group, index) in places.into_iter().enumerate() {
+    for (group, index) in indices.into_iter().enumerate() {
         let text = found[group + 1].to_owned();
         match known.get(&index) {
             Some(earlier) if earlier.to_lowercase() != text.to_lowercase() => {

@@ -19,11 +19,11 @@ pub(super) enum Piece {
 
 impl Piece {
     /// The pieces of a question.
-    pub fn question(text: &str, places: &HashMap<&str, usize>) -> Result<Vec<Piece>, TemplateError> {
+    pub fn question(text: &str, indices: &HashMap<&str, usize>) -> Result<Vec<Piece>, TemplateError> {
         split(text, "the question", |inner| {
             let name = inner.split(',').next().unwrap_or_default().trim().trim_start_matches('$');
-            let place = places.get(name).ok_or_else(|| TemplateFault::NotInInit(name.to_owned()))?;
-            Ok(Piece::Variable(*place))
+            let index = indices.get(name).ok_or_else(|| TemplateFault::NotInInit(name.to_owned()))?;
+            Ok(Piece::Variable(*index))
         })
     }
 
@@ -45,7 +45,7 @@ impl Piece {
     /// The variable it prints, in a question.
     pub fn index(&self) -> Option<usize> {
         match self {
-            Piece::Variable(place) => Some(*place),
+            Piece::Variable(index) => Some(*index),
             _ => None,
         }
     }
@@ -81,8 +81,8 @@ pub(super) fn render(pieces: &[Piece], variables: &[Option<Value>]) -> Result<St
     for piece in pieces {
         match piece {
             Piece::Text(literal) => text.push_str(literal),
-            Piece::Variable(place) => {
-                let value = scope.value(&Expression::Variable(*place))?;
+            Piece::Variable(index) => {
+                let value = scope.value(&Expression::Variable(*index))?;
                 let is_text = matches!(value, Value::Text(_) | Value::Item(..));
                 let shown = value.shown();
                 text.push_str(&if is_text && begins_sentence(&text) { capitalised(&shown) } else { shown });

@@ -239,8 +239,8 @@ impl Found<'_> {
         self.seen += 1;
         if self.solutions.len() < KEPT {
             self.solutions.push(solution);
-        } else if let Some(place) = self.solutions.get_mut(self.random.random_range(0..self.seen)) {
-            *place = solution;
+        } else if let Some(slot) = self.solutions.get_mut(self.random.random_range(0..self.seen)) {
+            *slot = solution;
         }
     }
 }
@@ -290,12 +290,12 @@ impl Draw {
 
     /// Counts up; false after the last.
     fn next_choice(&self, choice: &mut [usize]) -> bool {
-        for place in choice.iter_mut().rev() {
-            *place += 1;
-            if *place < self.pool.len() {
+        for index in choice.iter_mut().rev() {
+            *index += 1;
+            if *index < self.pool.len() {
                 return true;
             }
-            *place = 0;
+            *index = 0;
         }
         false
     }
