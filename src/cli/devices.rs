@@ -24,7 +24,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Interval of lines where stderr is no terminal.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 
-/// Evaluates a part of a run in a process on every device, by the settings of one part with the others' place and device, and returns
+/// Evaluates a part of a run in a process on every device, by the settings of one part with the others' shard and device, and returns
 /// when all parts are stored.
 ///
 /// # Errors

@@ -233,7 +233,7 @@ fn with_scorer(settings: &RunSettings, suite: &Suite, name: Option<&str>) -> Res
     Ok(settings)
 }
 
-/// Calls `each` with every sample in the plan's order: as stored, its place in the plan, and with its new score.
+/// Calls `each` with every sample in the plan's order: as stored, its index in the plan, and with its new score.
 fn each_rescored(
     store: &Store,
     run: &RunRecord,

@@ -55,7 +55,7 @@ pub fn each_asked<E: From<EvalError>>(
     Ok((count, samples.next().is_some()))
 }
 
-/// A suite's items by place in the plan, for places that only grow.
+/// A suite's items by index in the plan, for indices that only grow.
 struct PlacedItems<'a> {
     rest: Box<dyn Iterator<Item = Item> + Send + 'a>,
     samples: usize,

@@ -49,7 +49,7 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// Place of the next byte in the file.
+    /// Offset of the next byte in the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use earnest_tasks::suite::{Item, ItemList, Suite};
 
 /// The suite with its first `limit` items, or all of them, cluster by cluster, in an order of clusters drawn by a seed, so that any number of
-/// first clusters is a random sample of all. Inside a cluster they keep the suite's order. A cluster's place depends on the seed and its
+/// first clusters is a random sample of all. Inside a cluster they keep the suite's order. A cluster's index depends on the seed and its
 /// name alone: what is in this order already stays in it.
 ///
 /// Keeps all items in memory.

@@ -19,7 +19,7 @@ impl LogSums {
         LogSums { counts: Counts::new(0), tally: Tally::default(), repeats: repeats.max(1) as usize }
     }
 
-    /// Adds the sample at a place of the plan.
+    /// Adds the sample at an index in the plan.
     pub fn add(&mut self, index: usize, sample: &Sample) {
         self.counts.totals.add(sample);
         self.counts.failure(&sample.item, sample.failure.as_ref());

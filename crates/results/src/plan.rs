@@ -14,7 +14,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// True if the item at this place of the suite belongs to the part.
+    /// True if the item at this index in the suite belongs to the part.
     pub fn has(&self, index: usize) -> bool {
         index % self.of.max(1) == self.part.saturating_sub(1)
     }
@@ -66,7 +66,7 @@ pub struct Plan {
 /// A sample of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedSample {
-    /// Place in the plan of the whole run, from 0, also in parts.
+    /// Index in the plan of the whole run, also in parts.
     pub index: usize,
     pub item: Item,
     /// Sample number of the item, from 0.
@@ -110,7 +110,7 @@ impl Plan {
         items.saturating_mul(self.samples as usize)
     }
 
-    /// Returns the items with their places in the suite's order.
+    /// Returns the items with their indices in the suite's order.
     pub fn asked<'a>(&self, suite: &'a Suite) -> impl Iterator<Item = (usize, Item)> + use<'a> {
         let shard = self.shard;
         let items = suite.items.iter().take(self.items(suite)).enumerate();

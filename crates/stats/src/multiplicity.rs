@@ -5,7 +5,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[error("p value {value} at position {position}, expected a number from 0 to 1")]
 pub struct BadPValue {
-    /// Its place, from 1.
+    /// Its number, from 1.
     pub position: usize,
     pub value: f64,
 }

@@ -55,7 +55,7 @@ fn push_thinking(pieces: &mut Vec<Piece>, text: &str) {
     }
 }
 
-/// Marks the last place of each reading; places that overlap an earlier mark are left out.
+/// Marks the last occurrence of each reading; those that overlap an earlier mark are left out.
 fn marked(text: &str, readings: &[(String, String)]) -> Vec<Piece> {
     let mut marks: Vec<(Range<usize>, Vec<String>)> = Vec::new();
     for (scorer, read) in readings.iter().filter(|(_, read)| !read.trim().is_empty()) {
@@ -82,7 +82,7 @@ fn marked(text: &str, readings: &[(String, String)]) -> Vec<Piece> {
     pieces
 }
 
-/// Returns the last place of a reading that is no part of a longer word or number.
+/// Returns the offset of the last occurrence of a reading that is no part of a longer word or number.
 fn last_number(text: &str, read: &str) -> Option<usize> {
     let alone = |start: usize| {
         let before = text[..start].chars().next_back();

@@ -32,7 +32,7 @@ impl Arguments {
         Ok(argument)
     }
 
-    /// The arguments by place or by name (`""` has none); so many at least.
+    /// The arguments by position or by name (`""` has none); so many at least.
     fn bound<const N: usize>(self, names: [&str; N], required: usize) -> Result<[Option<PythonValue>; N], PythonError> {
         if self.positional.len() > N {
             return Err(PythonError::Type);

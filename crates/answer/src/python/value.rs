@@ -25,7 +25,7 @@ pub enum PythonValue {
     Iterator(Vec<PythonValue>),
     /// A builtin function or type, by its name.
     Builtin(&'static str),
-    /// A function of the expression, by its place among those.
+    /// A function of the expression, by its index among those.
     Function(usize),
 }
 

@@ -38,7 +38,7 @@ pub(super) fn prompt_logprobs(choice: &Value, input: &Input, from: usize) -> Res
     found.ok_or_else(|| unusable("tokens of the prompt have no log-probability"))
 }
 
-/// Returns the places of the tokens that reach beyond byte `from` of a prompt; none if the tokens do not join to it. Servers put the
+/// Returns the indices of the tokens that reach beyond byte `from` of a prompt; none if the tokens do not join to it. Servers put the
 /// tokenizer's own beginning before the prompt and may generate a token after it.
 fn reaching(tokens: &[&str], prompt: &str, from: usize) -> Option<std::ops::Range<usize>> {
     let start = tokens.concat().find(prompt)?;

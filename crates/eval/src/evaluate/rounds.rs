@@ -65,7 +65,7 @@ impl Rounds<'_> {
         Ok((ended, items.len()))
     }
 
-    /// Number of places without a row that is there to stay.
+    /// Number of indices without a row that is there to stay.
     fn open(&self, round: &Range<usize>) -> Result<usize, EvalError> {
         let progress = self.store.progress(self.run)?;
         Ok(round.clone().filter(|&index| !progress.is_settled(index)).count())

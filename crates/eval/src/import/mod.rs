@@ -207,7 +207,7 @@ fn manifest(settings: &ImportSettings, suite: &Suite, mode: Mode, plan: Plan) ->
     })
 }
 
-/// Scores the completions and writes them as a new run. `lines` are by place in the plan.
+/// Scores the completions and writes them as a new run. `lines` are by index in the plan.
 fn write(
     store: &Store,
     mut manifest: Manifest,

@@ -59,7 +59,7 @@ struct Question {
     b: Option<String>,
 }
 
-/// Returns the lines by place in the plan.
+/// Returns the lines by index in the plan.
 pub(super) fn place(
     path: &Path,
     suite: &Suite,

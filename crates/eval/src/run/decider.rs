@@ -83,7 +83,7 @@ impl Decider {
         self.items.len()
     }
 
-    /// Adds the row at this place of the plan, with its correctness if it has a score. Each row is added once.
+    /// Adds the row at this index in the plan, with its correctness if it has a score. Each row is added once.
     pub fn add(&mut self, index: usize, correct: Option<bool>) {
         let Some(item) = self.items.get_mut(index / self.samples) else { return };
         item.scored += u32::from(correct.is_some());
@@ -132,7 +132,7 @@ impl Decider {
         self.reason.is_some()
     }
 
-    /// True if the decision was made without the sample at this place of the plan.
+    /// True if the decision was made without the sample at this index in the plan.
     pub fn is_beyond(&self, index: usize) -> bool {
         self.is_decided() && index / self.samples >= self.asked()
     }
@@ -200,7 +200,7 @@ mod tests {
         (0..400).for_each(|index| in_order.add(index, right(index)));
         let expected = in_order.decision(String::new());
         assert!(expected.is_early(), "{expected:?}");
-        // Steps that 400 has no factor in common with reach every place.
+        // Steps that 400 has no factor in common with reach every index.
         for step in [7, 13, 39, 399] {
             let mut other = decider(Some(30.0), 2, 0.4);
             (0..400).map(|index| index * step % 400).for_each(|index| other.add(index, right(index)));

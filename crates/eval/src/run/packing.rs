@@ -39,7 +39,7 @@ impl<'a, 'store> Rows<'a, 'store> {
         Ok(Rows { writer, packs: Packs::start(scope, plan, suite, prompter, progress)?, held: Vec::new() })
     }
 
-    /// Adds the sample at this place of the plan.
+    /// Adds the sample at this index in the plan.
     pub(super) fn push(&mut self, index: usize, sample: Sample) -> Result<(), RunError> {
         if self.packs.covers(index) {
             return self.writer.push(index, sample);
@@ -142,7 +142,7 @@ impl Packs {
         Ok(Packs { packed, dropped, samples: plan.samples.max(1) as usize, stored, taken: 0 })
     }
 
-    /// True if the question of the sample at this place is stored or with the writer.
+    /// True if the question of the sample at this index is stored or with the writer.
     fn covers(&self, index: usize) -> bool {
         let number = index / self.samples / PACK_ITEMS;
         number < self.taken || self.stored.contains(&number)

@@ -37,7 +37,7 @@ pub struct Runner<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// A failed row and its place in the plan.
+/// A failed row and its index in the plan.
 type Refused = (usize, Box<Sample>);
 
 impl Runner<'_> {

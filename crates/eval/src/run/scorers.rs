@@ -22,7 +22,7 @@ pub struct Unscored {
     pub sample: Sample,
 }
 
-/// Place in the plan and row with its score.
+/// Index in the plan and row with its score.
 pub type ScoredSample = (usize, Sample);
 
 /// Scoring threads. Dropping it ends them.

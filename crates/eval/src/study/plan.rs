@@ -42,7 +42,7 @@ pub struct StudySettings {
     pub stop: Arc<AtomicBool>,
 }
 
-/// A run of a study by its places in the definition.
+/// A run of a study by its indices in the definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlannedRun {
     pub model: usize,
@@ -58,7 +58,7 @@ pub struct StudyPlan {
     pub runs: Vec<PlannedRun>,
     /// Sentences on the form of the prompts, where models would be asked in different ones.
     pub notes: Vec<String>,
-    /// Places of tasks and prompts whose models are all asked raw.
+    /// Indices of tasks and prompts whose models are all asked raw.
     pub(super) asked_raw: Vec<(usize, usize)>,
     /// Sources of the models; none for endpoints, which depend on the prompt.
     sources: Vec<Option<ModelSource>>,

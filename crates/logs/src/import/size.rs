@@ -29,7 +29,7 @@ impl<'a> Rows<'a> {
         Rows { writer: store.writer(run).batches_of(BULK_ROWS), bytes: 0 }
     }
 
-    /// Adds the sample at this place of the plan.
+    /// Adds the sample at this index in the plan.
     pub fn push(&mut self, index: usize, row: Sample) -> Result<(), LogError> {
         self.bytes += row_bytes(&row);
         self.writer.push(index, row)?;

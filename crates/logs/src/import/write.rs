@@ -61,7 +61,7 @@ impl<E: Into<LogError>> From<E> for Unwritten {
 /// Rows and questions that are ready to be written.
 #[derive(Default)]
 struct Batch<'b> {
-    /// Place in the plan, row, and the memory that it holds until it is with the writer.
+    /// Index in the plan, row, and the memory that it holds until it is with the writer.
     rows: Vec<(usize, Sample, Held<'b>)>,
     packs: Vec<Pack>,
 }
@@ -146,7 +146,7 @@ fn next_number(name: &str, id: &str) -> u32 {
     number.map_or(2, |number| number + 1)
 }
 
-/// Assignment of places in the plan: documents in the log's order, their repeats side by side.
+/// Assignment of indices in the plan: documents in the log's order, their repeats side by side.
 struct Placing<'a> {
     converter: &'a Converter<'a>,
     samples: u32,

@@ -27,7 +27,7 @@ use sample::Record;
 struct Document {
     path: PathBuf,
     longest: u64,
-    /// Place of the list of samples.
+    /// Offset of the list of samples.
     samples: u64,
     order: HashMap<String, u64>,
 }

@@ -218,7 +218,7 @@ impl Record {
         self.score.iter().try_for_each(|score| check_score("`score`", score))
     }
 
-    /// The sample. `order` has the places of ids in the data set.
+    /// The sample. `order` has the indices of ids in the data set.
     ///
     /// # Errors
     /// The reason, if it has no id.

@@ -1,4 +1,4 @@
-//! Places of models and prompts in the paper.
+//! Tables and rows of models and prompts in the paper.
 use crate::gsm_symbolic::published::models;
 use crate::model_key;
 use earnest_tasks::suite::gsm_symbolic::Prompt;

@@ -46,7 +46,7 @@ pub(super) struct Notations {
     right: BTreeMap<Notation, BTreeMap<u64, bool>>,
     length: usize,
     question: NotationQuestion,
-    /// The first sample of each notation with its place in the plan.
+    /// The first sample of each notation with its index in the plan.
     first: BTreeMap<Notation, (usize, Sample)>,
 }
 

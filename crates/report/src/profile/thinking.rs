@@ -20,7 +20,7 @@ pub struct ThinkingResult {
     pub length: usize,
     /// Without thinking, where the model can be kept from it, then by ascending cap.
     pub caps: Vec<CapResult>,
-    /// Place in `caps` from which on no larger cap gains anything that holds.
+    /// Index in `caps` from which on no larger cap gains anything that holds.
     pub enough: usize,
 }
 

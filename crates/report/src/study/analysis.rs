@@ -170,7 +170,7 @@ impl StudyResults {
     }
 }
 
-/// Scorers by which all runs of a task are read, by the task's place, where their own ones differ.
+/// Scorers by which all runs of a task are read, by the task's index, where their own ones differ.
 pub(super) struct Scorers(BTreeMap<usize, String>);
 
 impl Scorers {

@@ -15,10 +15,10 @@ const RUN_COLUMNS: &str = "id, name, settings_sha256, suite, model, status, star
 /// Number of [`RUN_COLUMNS`].
 const RUN_COLUMN_COUNT: usize = 11;
 
-/// Bits of a sample's key for its place in the plan.
+/// Bits of a sample's key for its index in the plan.
 const PLACE_BITS: u32 = 32;
 
-/// Returns the key of the sample at a place of a run's plan.
+/// Returns the key of the sample at an index in a run's plan.
 pub(super) fn key(run: i64, index: usize) -> i64 {
     (run << PLACE_BITS) + index as i64
 }
@@ -64,7 +64,7 @@ pub enum RunSeal {
 /// Progress of a run: the samples of its plan that are settled, that is, have a row without a retryable failure.
 #[derive(Debug, Clone, Default)]
 pub struct RunProgress {
-    /// Flags by place in the plan.
+    /// Flags by index in the plan.
     settled: Vec<bool>,
     count: usize,
     failed: usize,
@@ -389,7 +389,7 @@ impl Store {
         delete().map_err(|source| self.error("delete from", source))
     }
 
-    /// Deletes a run's samples from this place of its plan on; the caller has the lock.
+    /// Deletes a run's samples from this index in its plan on; the caller has the lock.
     pub fn truncate(&self, run: &RunRecord, index: usize) -> Result<(), RunError> {
         let delete = || -> rusqlite::Result<()> {
             let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;

@@ -3,7 +3,7 @@
 //! `<results>/earnest.sqlite`, with a write-ahead log, holds all runs of a folder; everything else is derived from it.
 //!
 //! * `runs`: a row a run, the `Manifest` as JSON beside the columns that lists need. `samples` and `texts`: a sample's two rows under
-//!   one key, `run * 2^32 + place in the plan`. `samples` is narrow, so that a million samples are listed and summed without reading
+//!   one key, `run * 2^32 + index in the plan`. `samples` is narrow, so that a million samples are listed and summed without reading
 //!   their texts; `(run, item, sample)` is unique. Readers never wait; writers wait for each other's transactions, which are short.
 //! * `Store::outcomes` reads outcomes without texts; [`crate::Document::stored`] summarises them in step with the plan,
 //!   sharing equal scores and keeping only what summaries use of every item. Walks, sums and
@@ -28,7 +28,7 @@
 //!   Equal settings continue a run, different ones start a new one. Rows of two runs with equal settings are the same bytes in every
 //!   column but four: the three timings, and `cached_tokens`, which counts prompt tokens from the prefix cache and so depends
 //!   on earlier requests.
-//! * A part (`--shard`) is a separate run with the whole run's settings and places; `merge` merges finished parts.
+//! * A part (`--shard`) is a separate run with the whole run's settings and indices; `merge` merges finished parts.
 //! * Failed samples have a row with `failure` and no score. Those marked retryable (a request larger than the KV cache, an engine
 //!   that ran out of something) are generated again when the run is continued.
 //! * `user_version` is the version of the tables. `schema::MIGRATIONS` migrates an earlier file, in one transaction, when it is

@@ -35,7 +35,7 @@ pub struct StoredQuestions<'a> {
 }
 
 impl StoredQuestions<'_> {
-    /// Returns the question of the sample at this place of the plan; none in runs of versions without stored questions.
+    /// Returns the question of the sample at this index in the plan; none in runs of versions without stored questions.
     pub fn at(&mut self, index: usize) -> Result<Option<StoredQuestion>, RunError> {
         let index = index / self.samples;
         let number = index / PACK_ITEMS;
@@ -46,7 +46,7 @@ impl StoredQuestions<'_> {
         Ok(page.and_then(|page| page.at(index)).map(|(item, prompt)| StoredQuestion { item: item.clone(), prompt }))
     }
 
-    /// Returns the question at this place if it belongs to the row, with the prompt only if it was rendered.
+    /// Returns the question at this index if it belongs to the row, with the prompt only if it was rendered.
     pub fn of_sample(&mut self, index: usize, sample: &Sample) -> Result<Option<StoredQuestion>, RunError> {
         let question = self.at(index)?.filter(|question| question.item.id == sample.item);
         Ok(question.map(|question| match sample.prompt_sha256.is_empty() {
@@ -131,7 +131,7 @@ impl Store {
         read().map_err(|source| self.error("read", source))
     }
 
-    /// Stores the questions at these places of the plan, with their neighbours of the same pack, for a run whose prompts are
+    /// Stores the questions at these indices in the plan, with their neighbours of the same pack, for a run whose prompts are
     /// unknown, such as an imported one.
     pub fn keep_questions(
         &self,

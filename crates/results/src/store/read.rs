@@ -34,7 +34,7 @@ pub struct Filter {
     pub truncated: bool,
     /// Only samples whose completion contains this text; upper and lower case differ.
     pub contains: Option<String>,
-    /// Only samples after this place of the plan, for pages of a list.
+    /// Only samples after this index in the plan, for pages of a list.
     pub after: Option<usize>,
     /// Only samples that are correct by exactly one of these scorers; both must have scored them.
     pub disagree: Option<[String; 2]>,
@@ -214,7 +214,7 @@ impl<'a> Samples<'a> {
         Samples { store, run: run.clone(), filter, page: VecDeque::new(), edited: None, after, exhausted }
     }
 
-    /// Returns the samples with their places in the plan.
+    /// Returns the samples with their indices in the plan.
     pub fn placed(self) -> impl Iterator<Item = Result<(usize, Sample), RunError>> + use<'a> {
         let mut samples = self;
         std::iter::from_fn(move || samples.advance())

@@ -31,7 +31,7 @@ const LOG_BYTES: i64 = 128 << 20;
 
 /// Migrations from version N to N + 1. Released entries never change; new versions append one.
 const MIGRATIONS: [&str; 6] = [
-    // 1. A sample is two rows with one key, `run * 2^32 + place in the plan`: what lists and sums read is in `samples`,
+    // 1. A sample is two rows with one key, `run * 2^32 + index in the plan`: what lists and sums read is in `samples`,
     // what is read one sample at a time in `texts`, so that a million samples are summed without reading a gigabyte of
     // text. Keys ascend as samples are asked, so writing appends.
     "CREATE TABLE runs (

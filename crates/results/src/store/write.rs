@@ -54,7 +54,7 @@ impl<'a> SampleWriter<'a> {
         self.packs.push(pack);
     }
 
-    /// Adds the sample at this place of the plan; it replaces an earlier row.
+    /// Adds the sample at this index in the plan; it replaces an earlier row.
     pub fn push(&mut self, index: usize, sample: Sample) -> Result<(), RunError> {
         self.pending.push((index, sample));
         if self.pending.len() >= self.batch_rows { self.write() } else { self.write_if_due() }
@@ -89,7 +89,7 @@ impl<'a> SampleWriter<'a> {
                 let key = key(self.run, *index);
                 match row::insert(&mut samples, &mut texts, key, self.run, sample, encoded) {
                     Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                        // Replaced only at the same place: an item at two places is an error.
+                        // Replaced only at the same index: an item at two is an error.
                         connection.prepare_cached("DELETE FROM samples WHERE key = ?")?.execute([key])?;
                         connection.prepare_cached("DELETE FROM texts WHERE key = ?")?.execute([key])?;
                         row::insert(&mut samples, &mut texts, key, self.run, sample, encoded)?;

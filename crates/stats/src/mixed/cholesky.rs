@@ -176,7 +176,7 @@ fn update(layout: &Layout, node: usize, panel: &[f64], shift: usize, rest: &mut 
     }
 }
 
-/// True if the places follow one another.
+/// True if the indices follow one another.
 fn is_run(indices: &[u32]) -> bool {
     matches!((indices.first(), indices.last()), (Some(first), Some(last)) if (last - first) as usize + 1 == indices.len())
 }

@@ -24,20 +24,20 @@ pub(super) struct Layout {
     pub(super) group: Vec<u32>,
     /// Groups that a node stands for.
     pub(super) copies: Vec<f64>,
-    /// Random effects of a node, and the first one's place.
+    /// Random effects of a node, and the first one's offset.
     pub(super) size: Vec<usize>,
     pub(super) start: Vec<usize>,
     /// Nodes before the dense rest.
     pub(super) sparse: usize,
-    /// By sparse node: later nodes that it touches, the place of its diagonal block and of the blocks below.
+    /// By sparse node: later nodes that it touches, the offset of its diagonal block and of the blocks below.
     pub(super) below: Vec<Vec<u32>>,
     pub(super) diagonal: Vec<usize>,
     pub(super) panel: Vec<usize>,
-    /// By sparse node: places that its pairs of touched nodes update in sparse columns, in order.
+    /// By sparse node: offsets that its pairs of touched nodes update in sparse columns, in order.
     pub(super) targets: Vec<Vec<u32>>,
-    /// By sparse node: places in the dense rest of the random effects that it touches there.
+    /// By sparse node: indices in the dense rest of the random effects that it touches there.
     pub(super) dense: Vec<Vec<u32>>,
-    /// The dense rest: place and width.
+    /// The dense rest: offset and width.
     pub(super) tail: usize,
     pub(super) tail_width: usize,
     /// Groups that the node of each of its rows stands for; empty where all stand for themselves.
@@ -99,7 +99,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Nodes with their sizes in this order; numbers have no places yet.
+    /// Nodes with their sizes in this order; numbers have no offsets yet.
     fn ordered(data: &MixedData, first: &[usize], order: Order, position: &[u32]) -> Layout {
         let factor_of = |&node: &u32| first.partition_point(|first| *first <= node as usize) - 1;
         let factor: Vec<u32> = order.nodes.iter().map(|node| factor_of(node) as u32).collect();
@@ -140,7 +140,7 @@ impl Layout {
         }
     }
 
-    /// Gives the blocks of the factor their places: those of the sparse nodes, then the dense rest.
+    /// Gives the blocks of the factor their offsets: those of the sparse nodes, then the dense rest.
     fn place_numbers(&mut self) {
         let (sparse, count) = (self.sparse, self.nodes());
         let mut length = 0;
@@ -160,7 +160,7 @@ impl Layout {
         self.length = length + self.tail_width * self.tail_width;
     }
 
-    /// Finds what each sparse node updates: places in sparse columns and in the dense rest.
+    /// Finds what each sparse node updates: offsets in sparse columns and indices in the dense rest.
     fn place_updates(&mut self) {
         let sparse = self.sparse;
         for node in 0..sparse {
@@ -179,7 +179,7 @@ impl Layout {
         self.size.len()
     }
 
-    /// The place after the blocks below a sparse node's diagonal.
+    /// The offset after the blocks below a sparse node's diagonal.
     pub(super) fn panel_end(&self, node: usize) -> usize {
         self.diagonal.get(node + 1).copied().unwrap_or(self.tail)
     }
@@ -189,7 +189,7 @@ impl Layout {
         self.start[self.nodes()]
     }
 
-    /// Places in sparse columns of all pairs of nodes below a node.
+    /// Offsets in sparse columns of all pairs of nodes below a node.
     fn targets_of(&self, node: usize) -> Vec<u32> {
         let rows = &self.below[node];
         let mut found = Vec::new();

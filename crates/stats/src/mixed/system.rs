@@ -229,7 +229,7 @@ impl<'d> System<'d> {
         }
     }
 
-    /// `sum over groups of left_a right_a'` at the places of theta.
+    /// `sum over groups of left_a right_a'` at the indices of theta.
     pub(super) fn by_theta(&self, theta: &Theta, pairs: &[(&[f64], &[f64])], slopes: &[Vec<f64>], into: &mut [f64]) {
         let mut sums: Vec<Vec<f64>> = slopes.to_vec();
         for node in 0..self.layout.nodes() {

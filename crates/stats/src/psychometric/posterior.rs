@@ -58,10 +58,10 @@ impl Posterior {
         Posterior { curves: Arc::clone(curves), ln_weights }
     }
 
-    /// Adds answers at the length with this place among the grid's.
+    /// Adds answers at the length with this index in the grid.
     ///
     /// # Panics
-    /// Panics if the grid has no such place.
+    /// Panics if the grid has no such index.
     pub fn add(&mut self, index: usize, right: usize, wrong: usize) {
         let curves = &self.curves;
         let (ln_right, ln_wrong) = (curves.at(&curves.ln_right, index), curves.at(&curves.ln_wrong, index));
@@ -71,7 +71,7 @@ impl Posterior {
         }
     }
 
-    /// Places and weights of the curves that matter; the weights add up to 1.
+    /// Indices and weights of the curves that matter; the weights add up to 1.
     pub(super) fn weights(&self) -> Vec<(u32, f64)> {
         let most = self.ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut kept: Vec<(u32, f64)> = Vec::new();

@@ -72,7 +72,7 @@ pub(super) fn spread<T: Copy>(values: &[T]) -> Vec<T> {
 /// Groups of values merged in proportion to their sizes: any beginning has of each group its share, to less than one value more or less
 /// a group, and each group keeps its order.
 pub(super) fn in_proportion<T: Copy>(groups: &[Vec<T>]) -> Vec<T> {
-    // The value at `place` of `size` is due at (place + 1/2) / size.
+    // The value at `index` of `size` is due at (index + 1/2) / size.
     let mut due: Vec<(usize, usize, T)> = groups
         .iter()
         .flat_map(|group| group.iter().enumerate().map(|(index, &value)| (2 * index + 1, group.len(), value)))

@@ -40,7 +40,7 @@ impl Likelihoods {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Place of the continuation with the highest value, the first of equal ones; none without any.
+    /// Index of the continuation with the highest value, the first of equal ones; none without any.
     pub fn best(&self, value: impl Fn(&ContinuationScore) -> f64) -> Option<usize> {
         let mut best: Option<(usize, f64)> = None;
         for (index, score) in self.0.iter().enumerate() {

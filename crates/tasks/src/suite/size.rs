@@ -1,6 +1,6 @@
 //! Bound on the size of a run, checked before anything of that size is made.
 
-/// Largest number of samples of a run, and of items of a suite: ten times the largest benchmarks in use. Places in a plan are
+/// Largest number of samples of a run, and of items of a suite: ten times the largest benchmarks in use. Indices in a plan are
 /// stored in 32 bits, and matching and resuming keep a few bytes of memory for each.
 pub const MAX_SAMPLES: usize = 10_000_000;
 

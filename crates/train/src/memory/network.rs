@@ -47,7 +47,7 @@ impl Shape {
     }
 }
 
-/// Place of a layer in the flat parameters: its matrix `[inputs, outputs]`, then its biases `[outputs]`.
+/// Range of a layer in the flat parameters: its matrix `[inputs, outputs]`, then its biases `[outputs]`.
 #[derive(Debug, Clone, Copy)]
 struct Layer {
     start: usize,

@@ -95,7 +95,7 @@ impl Wanted {
         Ok(filter)
     }
 
-    /// Returns the address of the list after another place, without the path.
+    /// Returns the address of the list after another index, without the path.
     fn query(&self, after: &str) -> String {
         let fields = [
             ("task", self.task.as_str()),

@@ -207,7 +207,7 @@ pub fn measure_latency(
 
 /// Measurements so far.
 struct Measured {
-    /// By mode and place of the batch size.
+    /// By mode and index of the batch size.
     gathered: HashMap<(usize, usize), Gathered>,
     /// Of each mode, the completions of its first pass.
     first: Vec<Vec<Completion>>,

@@ -79,7 +79,7 @@ impl Planned {
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {error}")]
 pub struct BrokenCheck {
-    /// Place of the check in the list of all, from 0.
+    /// Index of the check in the list of all.
     pub index: usize,
     /// Name of the check.
     pub name: String,

@@ -30,7 +30,7 @@ pub enum DefenceEvent<'a> {
     /// A training begins, or goes on after these steps.
     Trains {
         model: TrainedModel,
-        /// Place among the models, from 1, and their number.
+        /// Number among the models, from 1, and how many there are.
         place: (usize, usize),
         steps_done: u64,
         /// Rows, and how many of them are perturbed.

@@ -51,7 +51,7 @@ fn date(runs: &[ReportRun]) -> String {
     }
 }
 
-/// Returns the runs with their places, the best first.
+/// Returns the runs with their indices, the best first.
 pub(super) fn ranked(runs: &[ReportRun]) -> Vec<(usize, &ReportRun)> {
     let mut ranked: Vec<(usize, &ReportRun)> = runs.iter().enumerate().collect();
     let estimate = |run: &ReportRun| main(run).map_or(f64::NEG_INFINITY, |(_, value)| value.estimate);

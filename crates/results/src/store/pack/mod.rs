@@ -81,7 +81,7 @@ impl Pack {
         self.number
     }
 
-    /// Packs items in ascending order of their places.
+    /// Packs items in ascending order of their indices.
     pub fn of(number: usize, entries: &[Entry]) -> Self {
         // One after the other: each is another copy of the texts.
         let questions = Packed::of(&Questions::of(entries));
@@ -125,7 +125,7 @@ impl Page {
         Ok(Page { items, prompts })
     }
 
-    /// Returns the item at this place of the suite's order, with its prompt.
+    /// Returns the item at this index in the suite's order, with its prompt.
     pub(super) fn at(&self, position: usize) -> Option<(&Item, Option<String>)> {
         let index = self.items.binary_search_by_key(&position, |(position, _)| *position).ok()?;
         let item = &self.items[index].1;

@@ -10,7 +10,7 @@ use earnest_tasks::suite::Item;
 /// Prompts as skeletons around the pieces of their items.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Prompts {
-    /// Places of items with a prompt in the pack, ascending.
+    /// Slots of items with a prompt in the pack, ascending.
     slots: Vec<usize>,
     /// Skeleton of each, by index.
     framed: Vec<usize>,
@@ -36,7 +36,7 @@ impl Prompts {
         (!prompts.slots.is_empty()).then_some(prompts)
     }
 
-    /// Returns the prompt of the item at a place of the pack.
+    /// Returns the prompt of the item at a slot of the pack.
     pub(super) fn of_item(&self, slot: usize, item: &Item) -> Option<String> {
         let index = self.slots.binary_search(&slot).ok()?;
         self.skeletons.get(*self.framed.get(index)?)?.text(&Pieces::of_prompt(&item.segments))

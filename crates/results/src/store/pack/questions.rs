@@ -11,7 +11,7 @@ use earnest_tasks::suite::{Budget, Item, Segments, Shot};
 /// Columns of items, with one entry per item except for [`Questions::frames`].
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Questions {
-    /// Places in the pack.
+    /// Slots in the pack.
     slots: Vec<usize>,
     ids: Vec<String>,
     tasks: Vec<String>,
@@ -101,7 +101,7 @@ impl Questions {
         columns
     }
 
-    /// Returns the items with their places in the suite's order.
+    /// Returns the items with their indices in the suite's order.
     pub(super) fn items(mut self, number: usize) -> Result<Vec<(usize, Item)>, PackDamage> {
         let count = self.slots.len();
         let columns = [

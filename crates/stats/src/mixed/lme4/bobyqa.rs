@@ -22,7 +22,7 @@ struct Search<F> {
     function: F,
     lower: f64,
     points: [Point; 3],
-    /// Place of the best point.
+    /// Index of the best point.
     best: usize,
     resolution: f64,
     radius: f64,

@@ -10,7 +10,7 @@
 //!   worst.
 //! * An expanded point is taken if it is better than the worst vertex, even if the reflected point is better still.
 //! * A contraction must beat both the worst vertex and the reflected point.
-//! * A vertex keeps its place in the list, and among equals the first is the best and the worst.
+//! * A vertex keeps its index in the list, and among equals the first is the best and the worst.
 //! * Coordinates are pinned to their lower bounds. A move that rounding undoes in every coordinate ends the search.
 //! * The search ends when every vertex is within a given distance of the centroid in every coordinate (the paper: when the
 //!   values differ little).
@@ -71,7 +71,7 @@ impl Search<'_> {
         Vertex { at, value }
     }
 
-    /// Places of the best and the worst vertex.
+    /// Indices of the best and the worst vertex.
     fn extremes(&self) -> (usize, usize) {
         let (mut best, mut worst) = (0, 0);
         for (index, vertex) in self.simplex.iter().enumerate() {

@@ -15,9 +15,9 @@ pub(super) const ITEMS_VERSION: &str = "1";
 /// Item `index` has its own ChaCha8 stream, keyed by SHA-256 over the items' version, seed, set, task, length and index.
 ///
 /// * Spaces of up to 2^64 combinations of operands (81 for two one-digit operands, 9 for one) are dealt like a pack of
-///   cards: item `index` swaps the card at place `index` with one drawn from the places not yet dealt (Fisher and Yates),
+///   cards: item `index` swaps the card at slot `index` with one drawn from the slots not yet dealt (Fisher and Yates),
 ///   so operands repeat only when all combinations have been used, and the first `k` items are the same however many are
-///   wanted. Only the places touched are stored. An item alone replays the swaps before it.
+///   wanted. Only the slots touched are stored. An item alone replays the swaps before it.
 /// * In larger spaces the operands are drawn from the item's own stream without looking at the others: among 10,000
 ///   items of a cell two are equal with a probability below 3e-12.
 pub(super) struct Cell {
@@ -27,7 +27,7 @@ pub(super) struct Cell {
     length: usize,
     /// Combinations of operands, if there are at most 2^64 - 1.
     space: Option<u64>,
-    /// Cards that are not at their own place.
+    /// Cards that are not at their own slot.
     moved: HashMap<u64, u64>,
     /// The index of the item that `next` deals.
     next: u64,

@@ -61,7 +61,7 @@ impl DonorPool {
         &self.0
     }
 
-    /// Places of the donors that share no capitalised name with the question.
+    /// Indices of the donors that share no capitalised name with the question.
     pub fn eligible(&self, problem: &Problem) -> Vec<usize> {
         let text = format!("{} {}", problem.body, problem.question);
         let names: Vec<&str> = names(&text).collect();

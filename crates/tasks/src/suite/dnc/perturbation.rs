@@ -37,7 +37,7 @@ pub struct Perturbed {
     pub provenance: Option<String>,
 }
 
-/// Carries edits out, from the right so that places stay true; edits of one field must not overlap.
+/// Carries edits out, from the right so that offsets stay true; edits of one field must not overlap.
 pub fn apply(problem: &Problem, edits: &[Edit]) -> Problem {
     let mut after = problem.clone();
     let mut edits: Vec<&Edit> = edits.iter().collect();

@@ -73,7 +73,7 @@ fn skip_blanks(text: &str, at: usize) -> usize {
     text.bytes().skip(at).position(|byte| !byte.is_ascii_whitespace()).map_or(text.len(), |blanks| at + blanks)
 }
 
-/// The first place inside an object or array.
+/// The first offset inside an object or array.
 fn inside(text: &str) -> usize {
     skip_blanks(text, skip_blanks(text, 0) + 1)
 }
@@ -83,7 +83,7 @@ fn after_comma(text: &str, end: usize) -> usize {
     if text.as_bytes().get(next) == Some(&b',') { skip_blanks(text, next + 1) } else { next }
 }
 
-/// The end of the value that begins at a place.
+/// The end of the value that begins at an offset.
 fn value_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let (mut depth, mut quoted, mut at) = (0usize, false, start);

@@ -149,7 +149,7 @@ pub fn perturb_all<'a>(
     (kept, rest)
 }
 
-/// The reference keeps mentions in a map from text to place, so only the last of equal ones is edited.
+/// The reference keeps mentions in a map from text to offset, so only the last of equal ones is edited.
 fn last_mentions(text: &str) -> Vec<Mention> {
     let mentions = reference_mentions(text);
     let mut last: HashMap<&str, usize> = HashMap::new();

@@ -119,7 +119,7 @@ pub struct Question {
     pub task: TaskId,
     /// Digits, as [`question_length`] counts them.
     pub length: usize,
-    /// Its place in the cell.
+    /// Its index in the cell.
     pub index: usize,
     /// The first operand.
     pub a: String,

@@ -59,7 +59,7 @@ impl NupaSuite {
         Cell::new(task, length, self.options.split, self.options.pairs, self.options.seed)
     }
 
-    /// The item of a question with the place of its task in the options.
+    /// The item of a question with the index of its task in the options.
     pub(super) fn item(&self, index: usize, question: &Question, id: String) -> Item {
         let task = question.task;
         let b = question.b.as_deref();

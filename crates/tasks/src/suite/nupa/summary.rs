@@ -19,7 +19,7 @@ pub struct ScoredAnswer {
     pub length: usize,
     /// The question, by a hash of its operands; samples of one question are not independent.
     question: u64,
-    /// At the places of [`Scorer`]; none of a scorer that was not there when the answer was scored.
+    /// At the indices of [`Scorer`]; none of a scorer that was not there when the answer was scored.
     records: [Option<Record>; Scorer::ALL.len()],
     /// The deciding scorer found no answer.
     empty: bool,

@@ -47,7 +47,7 @@ pub struct TrainingLine {
     pub task: String,
     /// Digits of the question.
     pub length: usize,
-    /// Its place among the questions of that task and length.
+    /// Its index among the questions of that task and length.
     pub index: usize,
     /// `train`, `valid` or `test`.
     pub split: &'static str,

@@ -43,7 +43,7 @@ pub(super) struct Rounds<'a> {
     sources: &'a Sources,
     budget: usize,
     skills: Vec<Measurement>,
-    /// Of the last round's items: the skill's place and the length.
+    /// Of the last round's items: the skill's index and the length.
     last: Vec<(usize, usize)>,
     /// Numbers in several notations are still to be asked.
     notations: bool,

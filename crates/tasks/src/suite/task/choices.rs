@@ -43,7 +43,7 @@ pub(super) struct Choices {
     labels: Vec<String>,
 }
 
-/// Letter of a choice, by its place.
+/// Letter of a choice, by its index.
 pub(super) fn letter(index: usize) -> String {
     char::from(b'A' + (index % 26) as u8).to_string()
 }
@@ -101,7 +101,7 @@ impl Choices {
         lines.join("\n")
     }
 
-    /// Place of the right choice.
+    /// Index of the right choice.
     ///
     /// # Errors
     /// If the answer names none of them, or two by two readings.

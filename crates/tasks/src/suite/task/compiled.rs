@@ -279,7 +279,7 @@ impl Task {
         })
     }
 
-    /// Place of the right choice; none for a task without choices.
+    /// Index of the right choice; none for a task without choices.
     fn right(&self, parts: &Parts) -> Result<Option<usize>, Problem> {
         if !self.needs_choices() {
             return Ok(None);

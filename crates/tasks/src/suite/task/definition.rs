@@ -94,7 +94,7 @@ impl Questions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GoldForm {
-    /// Its place, from 0.
+    /// Its index, from 0.
     Index,
     /// Its letter or label.
     Letter,

@@ -62,7 +62,7 @@ pub(super) fn rows(
 /// Rows beyond the examples: one for the item that is its own example, others for rows that repeat a question or cannot be examples.
 const SPARE: usize = 9;
 
-/// Places of the examples, and of some to spare.
+/// Indices of the examples, and of some to spare.
 fn drawn(examples: &Examples, available: usize, count: usize, seed: u64) -> impl Iterator<Item = usize> {
     let wanted = (count + SPARE).min(available);
     let mut indices: Vec<usize> = match examples.draw.unwrap_or_default() {

@@ -20,7 +20,7 @@ pub struct Template {
     pub original_question: String,
     /// Without calculator marks.
     pub original_answer: String,
-    /// Names of the variables, by place.
+    /// Names of the variables, by index.
     pub names: Vec<String>,
     pub(super) draws: Vec<Draw>,
     pub(super) conditions: Vec<Condition>,
@@ -28,7 +28,7 @@ pub struct Template {
     pub(super) check: Option<Expression>,
     pub(super) question: Vec<Piece>,
     pub(super) answer: Vec<Piece>,
-    /// Places of the variables that the question prints.
+    /// Indices of the variables that the question prints.
     pub(super) asked: Vec<usize>,
     /// The expressions of the final line of the answer.
     pub(super) finals: Vec<Expression>,
@@ -37,7 +37,7 @@ pub struct Template {
 /// One line of `#init:`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Draw {
-    /// The variables it sets, by place.
+    /// The variables it sets, by index.
     pub targets: Vec<usize>,
     pub pool: Vec<Value>,
     /// Neighbours in the list, which goes round, instead of any members.

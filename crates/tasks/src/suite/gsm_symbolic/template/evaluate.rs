@@ -22,7 +22,7 @@ pub enum Precision {
 /// Variables and the way to compute with them.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
-    /// By place; none where nothing is drawn yet.
+    /// By index; none where nothing is drawn yet.
     pub variables: &'a [Option<Value>],
     pub precision: Precision,
 }

@@ -1,4 +1,4 @@
-//! Expressions of templates: the part of Python's that they need, with variables by their places.
+//! Expressions of templates: the part of Python's that they need, with variables by their indices.
 use super::fault::TemplateFault;
 use super::value::Value;
 use earnest_answer::python::{
@@ -8,7 +8,7 @@ use earnest_answer::python::{
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
     Literal(Value),
-    /// A template variable, by its place among the variables.
+    /// A template variable, by its index among the variables.
     Variable(usize),
     Negate(Box<Expression>),
     Not(Box<Expression>),

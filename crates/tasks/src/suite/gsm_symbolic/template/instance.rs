@@ -18,7 +18,7 @@ pub struct Instance {
     pub question: String,
     /// The last line is `#### value`.
     pub answer: String,
-    /// The drawn values, by the template's places of variables.
+    /// The drawn values, by the template's indices of variables.
     pub values: Vec<Value>,
 }
 
@@ -87,7 +87,7 @@ impl<'t> Instances<'t> {
 }
 
 impl Template {
-    /// The question and the answer with these values, by the places of the variables.
+    /// The question and the answer with these values, by the indices of the variables.
     ///
     /// # Errors
     /// If an expression of the answer has no value.

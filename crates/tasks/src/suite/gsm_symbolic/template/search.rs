@@ -20,7 +20,7 @@ const KEPT: usize = 20_000;
 /// Draws after the exhaustive search was given up.
 const LAST_TRIES: usize = 3_000_000;
 
-/// The values of a template's variables, by place.
+/// The values of a template's variables, by index.
 pub(super) type Values = Vec<Option<Value>>;
 
 /// Error of the search for values.
