@@ -65,7 +65,7 @@ fn evaluated(settings: &EvaluationSettings) -> Result<Evaluated, EvalError> {
 
 /// Rows without what depends on time.
 fn rows(store: &Store, run: &RunRecord) -> Vec<(usize, String, String, bool)> {
-    let samples = store.samples(run, Filter::default()).placed().map(|sample| {
+    let samples = store.samples(run, Filter::default()).indexed().map(|sample| {
         let (place, sample) = sample.unwrap();
         (place, sample.item, sample.completion.unwrap().text, sample.score.unwrap().correct)
     });

@@ -168,7 +168,7 @@ fn parts_have_every_item_once_and_stay_balanced() {
         assert!((6..=8).contains(&found.len()));
         let store = Store::open(results.path()).unwrap();
         let run = store.run("run").unwrap();
-        joined.extend(store.samples(&run, Filter::default()).placed().map(Result::unwrap));
+        joined.extend(store.samples(&run, Filter::default()).indexed().map(Result::unwrap));
     }
     joined.sort_by_key(|(place, _)| *place);
     assert!(joined.iter().map(|(place, _)| *place).eq(0..22));

@@ -210,7 +210,7 @@ fn copy_missing(from: &Store, run: &RunRecord, to: &Store, target: &RunRecord) -
     let progress = to.progress(target)?;
     let mut writer = to.writer(target).batches_of(BULK_ROWS);
     let mut copied = 0;
-    for sample in from.samples(run, Filter::default()).placed() {
+    for sample in from.samples(run, Filter::default()).indexed() {
         let (index, sample) = sample?;
         if !progress.is_settled(index) {
             copied += 1;
@@ -225,8 +225,8 @@ fn copy_missing(from: &Store, run: &RunRecord, to: &Store, target: &RunRecord) -
 fn check_agreement(from: &Store, run: &RunRecord, to: &Store, target: &RunRecord) -> Result<(), EvalError> {
     let retryable = |sample: &Sample| sample.failure.as_ref().is_some_and(|failure| failure.retryable);
     let (mut common, mut differing, mut named) = (0_usize, 0_usize, Vec::new());
-    let mut theirs = from.samples(run, Filter::default()).placed().peekable();
-    for mine in to.samples(target, Filter::default()).placed() {
+    let mut theirs = from.samples(run, Filter::default()).indexed().peekable();
+    for mine in to.samples(target, Filter::default()).indexed() {
         let (index, mine) = mine?;
         while theirs.next_if(|other| other.as_ref().is_ok_and(|(other, _)| *other < index)).is_some() {}
         let same = theirs.next_if(|other| other.as_ref().map_or(true, |(other, _)| *other == index));

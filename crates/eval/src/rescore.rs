@@ -243,7 +243,7 @@ fn each_rescored(
     let manifest = &run.manifest;
     let (of_log, chosen) = (manifest.settings.origin() == Origin::Log, suite.scoring.chosen().into_iter().next());
     let mut plan = manifest.plan().walk(suite);
-    let mut samples = store.samples(run, Filter::default()).placed();
+    let mut samples = store.samples(run, Filter::default()).indexed();
     loop {
         let mut batch = Vec::new();
         for sample in samples.by_ref().take(SIDE_BY_SIDE) {

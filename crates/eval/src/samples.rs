@@ -36,7 +36,7 @@ pub fn each_asked<E: From<EvalError>>(
     };
     let mut items = suite.as_ref().map(|suite| PlacedItems::new(suite, settings.samples));
     let mut questions = store.questions(run);
-    let mut samples = store.samples(run, filter).placed();
+    let mut samples = store.samples(run, filter).indexed();
     // Opened for the first sample whose prompt is not stored.
     let mut renderer: Option<Option<PromptRenderer>> = None;
     let mut count = 0;

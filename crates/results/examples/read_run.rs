@@ -15,7 +15,7 @@ fn main() -> Result<(), RunError> {
     let store = Store::open(Path::new(results))?;
     let run = store.run(run)?;
     let mut questions = store.questions(&run);
-    for sample in store.samples(&run, Filter::default()).placed() {
+    for sample in store.samples(&run, Filter::default()).indexed() {
         let (index, sample) = sample?;
         let correct = sample.score.as_ref().map(|score| score.correct);
         let question = questions.of_sample(index, &sample)?.map(|asked| asked.item.segments.question);

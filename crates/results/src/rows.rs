@@ -106,7 +106,7 @@ impl Rows for StoredRows<'_> {
 
     fn walk_asked(&self, row: &mut dyn FnMut(&Row) -> Result<(), RowsError>) -> Result<(), RowsError> {
         let mut questions = self.store.questions(self.run);
-        self.store.samples(self.run, Filter::default()).placed().try_for_each(|sample| {
+        self.store.samples(self.run, Filter::default()).indexed().try_for_each(|sample| {
             let (index, sample) = sample?;
             let asked = questions.of_sample(index, &sample)?;
             row(&Row { sample, asked })

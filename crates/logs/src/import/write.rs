@@ -350,7 +350,7 @@ fn one_kind_each(store: &Store, run: &RunRecord, kinds: &Kinds) -> Result<bool, 
         return Ok(false);
     }
     let mut rows = Rows::of(store, run);
-    for row in store.samples(run, Filter::default()).placed() {
+    for row in store.samples(run, Filter::default()).indexed() {
         let (index, mut row) = row?;
         let Some(score) = &mut row.score else { continue };
         let mut changed = false;

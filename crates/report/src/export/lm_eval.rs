@@ -272,10 +272,10 @@ fn own_facts(samples: &[&Sample], of_log: bool) -> Option<Value> {
 fn scored(first: &Likelihoods, all: &[Likelihoods], argument: &dyn Fn(&str) -> Value) -> (Value, Value) {
     let one = |(number, score): (usize, &ContinuationScore)| (format!("gen_args_{number}"), argument(&score.text));
     let arguments: Map<String, Value> = first.0.iter().enumerate().map(one).collect();
-    let of_place = |index: usize| -> Vec<Value> {
+    let of_index = |index: usize| -> Vec<Value> {
         all.iter().filter_map(|sample| sample.0.get(index)).map(|score| json!([score.logprob, null])).collect()
     };
-    (arguments.into(), (0..first.0.len()).map(of_place).collect())
+    (arguments.into(), (0..first.0.len()).map(of_index).collect())
 }
 
 fn results(manifest: &Manifest, planned: &BTreeMap<String, usize>, tasks: &BTreeMap<String, Task>) -> Value {

@@ -183,7 +183,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     let mut notations = Notations::default();
     let mut thinking = ThinkingAnswers::default();
     let mut asked = 0;
-    for sample in store.samples(run, Filter::default()).placed() {
+    for sample in store.samples(run, Filter::default()).indexed() {
         let (index, sample) = sample?;
         tokens += sample.completion.as_ref().map_or(0, |completion| completion.tokens() as u64);
         let length = sample.covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok());

@@ -16,11 +16,11 @@ const RUN_COLUMNS: &str = "id, name, settings_sha256, suite, model, status, star
 const RUN_COLUMN_COUNT: usize = 11;
 
 /// Bits of a sample's key for its index in the plan.
-const PLACE_BITS: u32 = 32;
+const INDEX_BITS: u32 = 32;
 
 /// Returns the key of the sample at an index in a run's plan.
 pub(super) fn key(run: i64, index: usize) -> i64 {
-    (run << PLACE_BITS) + index as i64
+    (run << INDEX_BITS) + index as i64
 }
 
 /// The results of a folder.

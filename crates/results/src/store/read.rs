@@ -215,7 +215,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the samples with their indices in the plan.
-    pub fn placed(self) -> impl Iterator<Item = Result<(usize, Sample), RunError>> + use<'a> {
+    pub fn indexed(self) -> impl Iterator<Item = Result<(usize, Sample), RunError>> + use<'a> {
         let mut samples = self;
         std::iter::from_fn(move || samples.advance())
     }

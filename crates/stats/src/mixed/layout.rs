@@ -216,8 +216,8 @@ impl Layout {
         found
     }
 
-    /// Place of a block of the factor and the distance of its rows; the row comes at or after the column.
-    fn place(&self, row: usize, column: usize) -> (usize, usize) {
+    /// Offset of a block of the factor and the distance of its rows; the row comes at or after the column.
+    fn offset(&self, row: usize, column: usize) -> (usize, usize) {
         if column >= self.sparse {
             let within = |node: usize| self.start[node] - self.start[self.sparse];
             return (self.tail + within(row) * self.tail_width + within(column), self.tail_width);
@@ -238,7 +238,7 @@ impl Layout {
         let mut compact = 0;
         let mut block = |row: u32, column: u32| {
             *first_of.entry((row, column)).or_insert_with(|| {
-                let (start, stride) = self.place(row as usize, column as usize);
+                let (start, stride) = self.offset(row as usize, column as usize);
                 let nodes = [row, column].map(|node| node as usize);
                 let sizes = nodes.map(|node| self.size[node] as u32);
                 let factors = nodes.map(|node| self.factor[node]);
