@@ -7,13 +7,13 @@ pub mod python;
 pub mod reader;
 
 mod candidates;
-mod matcher;
+mod expected;
 mod normalise;
 mod program;
 mod thinking;
 
 pub use candidates::{Candidates, contains_number, distinct};
-pub use matcher::{Expected, Matches, Shape, ShapeError, boundary, compat, final_number};
+pub use expected::{Expected, Matches, Shape, ShapeError, boundary, compat, final_number};
 pub use normalise::Normalised;
 pub use program::{CodeNumber, CodeOutcome, CodeRunner, NumberKind, Program};
 pub use thinking::{Parts, Visible, opened_by, split_thinking, visible, without_markers};

@@ -31,11 +31,11 @@ static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Scores the visible answer by the three scorers of [`Matches`] and by the reader; the chosen one decides.
 ///
-/// * `matchers`: `compat`, `boundary`, `last_number`, `final`; where the completion has thinking, also each of the first three
+/// * `scorers`: `compat`, `boundary`, `last_number`, `final`; where the completion has thinking, also each of the first three
 ///   `..._with_thinking`, on the whole completion (the paper does not say which it scored).
-/// * `extracted`: the reader's answer under `final`; otherwise the last number of the expected answer's shape, but that answer
+/// * `answer`: the reader's answer under `final`; otherwise the last number of the expected answer's shape, but that answer
 ///   itself where `boundary` (or `compat`, if that decides) found it.
-/// * `metrics`, on the visible answer: `digit_match` (share of the expected digits that `extracted` has at the same place
+/// * `metrics`, on the visible answer: `digit_match` (share of the expected digits that `answer` has at the same place
 ///   from the right; surplus digits are free), `length_error` (digits too many or too few; all of them without an
 ///   answer), `distinct_candidates` (different numbers of the answer's shape that are not operands), `echo` (1 if every
 ///   operand is repeated), `thinking` (1 if the completion has thinking).

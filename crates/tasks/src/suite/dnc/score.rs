@@ -61,12 +61,12 @@ pub fn own_scorer(dataset: Dataset, target: Target) -> &'static str {
 
 /// Scores the visible part of a completion; `final` strips thinking by itself.
 ///
-/// * `matchers`: `answer` (the number has the exact gold value, or is a correct rounding of one without a finite decimal);
+/// * `scorers`: `answer` (the number has the exact gold value, or is a correct rounding of one without a finite decimal);
 ///   `acc_eq` and `acc_ans` (the paper's: identical strings; Python values within 1e-4, of the unrounded quotient where a
 ///   remainder is); `eq_value` (exact value of the equation); `eq_equivalent` (the same formula whatever the numbers); `drop`
 ///   and `tatqa_em` (those data sets' own scorers); `tatqa_value` (the same quantity under its sign and scale: `(128)` is -128,
-///   `12500` is 12.5 thousand, to the gold's two decimals); `final` (the reader's answer by the scorer of `answer`, of TAT-QA by that
-///   of `tatqa_value`). By its own scorer an equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`, everything else by
+///   `12500` is 12.5 thousand, to the gold's two decimals); `final` (the reader's answer, compared as by `answer`, of TAT-QA as
+///   by `tatqa_value`). By its own scorer an equation alone is right by `eq_equivalent`, TAT-QA by `tatqa_em`, everything else by
 ///   `answer`; under `final` so is everything but an equation alone.
 /// * `metrics`: `unparsed` (1 where a line that decides is missing or cannot be read, which is never right), `equation_unparsed`
 ///   (the same of the equation beside an answer), `normalised` (1 where something had to be removed or translated), `faithful` (1 or 0 where the equation is right: whether the answer beside it is too).

@@ -81,7 +81,7 @@ pub(super) struct Scorers {
 }
 
 impl Scorers {
-    /// Compiles the scorers of a task file; `profile` names the scorer that decides, if another one than the file's.
+    /// Compiles the scorers of a task file; `scorer` names the one that decides, if another one than the file's.
     ///
     /// # Errors
     /// The text of the task file that is wrong, and the reason.

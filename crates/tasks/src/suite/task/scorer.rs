@@ -20,7 +20,7 @@ pub(super) struct Scorer {
     pub method: Method,
 }
 
-/// Way to a scorer's answer.
+/// Procedure of a scorer.
 #[derive(Debug, Clone)]
 pub(super) enum Method {
     /// `plain`: answers that say no number are texts, whatever digits they have.
