@@ -274,11 +274,11 @@ fn each_rescored(
             if before.completion.is_some() {
                 after.score = scores.next();
                 if of_log {
-                    // The tool's scores stay beside today's reading.
+                    // The tool's scores stay beside today's.
                     let read = after.score.take().unwrap_or_default();
                     after.score = match &before.score {
                         Some(stored) => Some(beside(stored, &read, chosen)),
-                        // Without a score of the tool today's reading is the only one.
+                        // Without a score of the tool today's is the only one.
                         None if chosen == Some(FINAL) && read.scorers.contains(FINAL) => {
                             Some(beside(&Score::default(), &read, chosen))
                         }

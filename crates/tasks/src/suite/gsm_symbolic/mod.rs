@@ -6,7 +6,7 @@
 //! | `template/` | the published template language: values and expressions with Python's semantics and, beside them, without rounding; search; rendering. No Python is involved |
 //! | `rows`, `recognise` | questions in the layout of Apple's files; recognition of the published sets by hashes of the originals, of 98 questions of main and of p2, and by K-S distance (nothing is known of p1) |
 //! | `prompt`, `clean_up` | the study's five prompts to the byte; spaces as its tokenizers leave them |
-//! | `answer/` | the study's two extractors, and two readings of our own |
+//! | `answer/` | the study's two extractors, and two of our own |
 //! | `large_numbers` | gamma, the integers of Figure 7, its bins |
 //! | `options`, `suite` | base and variants in pairs, template by template, so that any beginning has both under every prompt |
 //! | `scoring`, `summary` | the study's scorer with others beside it; differences paired by template; classes of failure |

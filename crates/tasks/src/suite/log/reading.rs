@@ -2,7 +2,7 @@
 use super::value;
 use crate::suite::{FINAL, FailureClass, Score};
 
-/// The scores of a tool with today's reading of the completion beside them, and this deciding scorer.
+/// The scores of a tool with today's score of the completion beside them, and this deciding scorer.
 pub fn beside(stored: &Score, read: &Score, chosen: Option<&str>) -> Score {
     let mut score = stored.clone();
     for (scorer, right) in read.scorers.iter() {

@@ -116,7 +116,7 @@ impl Scoring for LogSuite {
         self.options.clone()
     }
 
-    /// The reading of [`FINAL`] alone; the tool's scores are stored and stand beside it ([`super::beside`]).
+    /// The score by [`FINAL`] alone; the tool's scores are stored and stand beside it ([`super::beside`]).
     fn score(&self, item: &Item, answered: &Answered<'_>) -> Score {
         read_again(item, answered)
     }

@@ -118,7 +118,7 @@ impl Tally {
         documents
     }
 
-    /// Scorers with a number, in the tool's order; then the parts of what they say, and the reading of earnest.
+    /// Scorers with a number, in the tool's order; then the parts of what they say, and the scorer of earnest.
     fn names<'a>(&'a self, scorers: &[&'a str]) -> Vec<&'a str> {
         let found = || self.columns.iter().map(|(name, _)| name.as_str());
         let own = scorers.iter().copied().filter(|scorer| found().any(|name| name == *scorer));

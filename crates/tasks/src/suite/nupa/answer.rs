@@ -1,4 +1,4 @@
-//! The Number Cookbook's answers: what is taken from a completion under three readings of its rules.
+//! The Number Cookbook's answers: what three scorers take from a completion.
 //!
 //! * `strict`: our default, section 6.1 of the behaviour study: the completion alone, after the last answer marker, ASCII digits,
 //!   and a minus sign makes the answer wrong instead of vanishing;
@@ -65,7 +65,7 @@ impl AnswerForm {
     }
 }
 
-/// Result of the strict reading.
+/// Result of `strict`: what it takes from a completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrictAnswer {
     /// The answer in canonical spelling (`E` lowered, `+` dropped); none where nothing matched or a minus sign stood there.
@@ -78,7 +78,7 @@ pub struct StrictAnswer {
     pub negative: bool,
 }
 
-/// The strict reading of a completion.
+/// Extracts the answer as `strict` does.
 pub fn extract_strict(form: AnswerForm, completion: &str) -> StrictAnswer {
     let marker = ["The answer is", "the answer is"]
         .iter()
@@ -99,12 +99,12 @@ pub fn extract_strict(form: AnswerForm, completion: &str) -> StrictAnswer {
     found
 }
 
-/// The paper's reading: the first match in the completion, or nothing.
+/// Extracts the answer as `paper` does: the first match in the completion, or nothing.
 pub fn extract_paper(form: AnswerForm, completion: &str) -> Option<&str> {
     PATTERNS.paper[form.index()].find(completion).map(|found| found.as_str())
 }
 
-/// The reference program's reading of `text` (for [`ReferenceMarker::Equals`] that is prompt and completion together).
+/// Extracts the answer from `text` as the reference program does (for [`ReferenceMarker::Equals`] that is prompt and completion together).
 /// Nothing found is an empty string, as there.
 pub fn extract_reference(form: AnswerForm, marker: ReferenceMarker, text: &str) -> String {
     let after = |marker: &str| text.find(marker).map(|at| (at, at + marker.len()));

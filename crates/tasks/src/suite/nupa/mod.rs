@@ -6,7 +6,7 @@
 //! | `task`, `cell`, `draw`, `pairs`, `prepare` | the questions: 53 ids, splits by fingerprint, one random stream a question |
 //! | `exact`, `metrics`, `scoring` | gold answers without floating point; the scorers side by side |
 //! | `prompt`, `rules/` | question texts; rules in Python with an interpreter whose trace is true line by line |
-//! | `answer` | what is taken from a completion under three readings |
+//! | `answer` | what three scorers take from a completion |
 //! | `order`, `suite`, `options`, `plan` | items in balanced order, and the cost of a run |
 //! | `summary`, `aggregate`, `grids` | metrics by length and range, digit limits, the tables of the screen |
 //! | `given` | questions of a file instead of drawn ones |

@@ -1,4 +1,4 @@
-//! Our flexible reading: the last number of the answer, whatever the words around it.
+//! Our flexible extractor: the last number of the answer, whatever the words around it.
 //!
 //! Unlike the study's last number it keeps thousands together (`1,234`), reads fractions and mixed numbers as one, takes a
 //! minus sign between two operands for a subtraction (`158-238` ends in 238), reads other minus glyphs, and does not look into

@@ -1,5 +1,5 @@
 //! Answers of the GSM-Symbolic re-evaluation ("Being Statistically Earnest"): the study's two extractors with every label
-//! and trap they have, and beside them two readings of our own for the same completions.
+//! and trap they have, and beside them two of our own for the same completions.
 //!
 //! * [`text`] and [`code`] do what the authors' program does, so that the paper's numbers can be compared with;
 //! * [`strict`] and [`flexible`] read what a completion says, by rules that are written down with them.

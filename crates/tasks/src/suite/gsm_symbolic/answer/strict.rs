@@ -1,4 +1,4 @@
-//! Our strict reading: the number that the completion states as its answer, or nothing.
+//! Our strict extractor: the number that the completion states as its answer, or nothing.
 //!
 //! 1. What was thought, and what follows another question, does not count.
 //! 2. A statement is `####`, `\boxed{`, "the answer is", "the final answer is", "the answer:", "final answer:" or "answer:",
