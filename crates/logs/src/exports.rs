@@ -8,6 +8,7 @@ use earnest_tasks::suite::task::TARGETS;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::fault::LogFault;
 use super::json::{add, count, number, plain};
 use super::limits::{MOST_LOGS, check_copies, check_name, check_scores};
 use super::log::{FindOptions, Log};
@@ -301,9 +302,9 @@ fn list(name: &str, value: &Value) -> Option<Value> {
     serde_json::from_str(text).ok().filter(Value::is_array)
 }
 
-fn sample(row: &Row, log: Option<&LogNames>) -> Result<LogSample, String> {
+fn sample(row: &Row, log: Option<&LogNames>) -> Result<LogSample, LogFault> {
     let text = |column: &str| row.text(column).filter(|text| !text.is_empty()).map(std::borrow::Cow::into_owned);
-    let Some(id) = text("item") else { return Err("it does not name its item".to_owned()) };
+    let Some(id) = text("item") else { return Err(LogFault::NoItem) };
     let completion = |name: &str, column: &str| member(row, "completion", name, column);
     let failure = member(row, "failure", "message", "error").map(plain);
     let nested = row.values.get("completion").is_some_and(Value::is_object);

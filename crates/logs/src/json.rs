@@ -8,28 +8,29 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::bounded::{Bounded, Memory, too_much};
+use super::fault::LogFault;
 
 /// Parses a value of bounded memory. `NaN`, `Infinity` and `-Infinity` become texts, halves of surrogate pairs U+FFFD.
 ///
 /// # Errors
-/// The reason in words, without a line.
-pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+/// [`LogFault::Json`], whose words are those of [`reason`].
+pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, LogFault> {
     parse_within(text, &Memory::of_record())
 }
 
 /// Parses facts of a whole log as [`parse`] does; a sentence stands for a text that is too long to be kept.
 ///
 /// # Errors
-/// The reason in words, without a line.
-pub(super) fn parse_facts<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+/// [`LogFault::Json`], whose words are those of [`reason`].
+pub(super) fn parse_facts<T: DeserializeOwned>(text: &[u8]) -> Result<T, LogFault> {
     parse_within(text, &Memory::of_facts())
 }
 
 /// Parses a value within the memory that is left.
 ///
 /// # Errors
-/// The reason in words, without a line.
-pub(super) fn parse_within<T: DeserializeOwned>(text: &[u8], memory: &Memory) -> Result<T, String> {
+/// [`LogFault::Json`], whose words are those of [`reason`].
+pub(super) fn parse_within<T: DeserializeOwned>(text: &[u8], memory: &Memory) -> Result<T, LogFault> {
     let read = |text: &[u8], memory: &Memory| {
         let mut reader = serde_json::Deserializer::from_slice(text);
         let value = T::deserialize(Bounded { inner: &mut reader, memory })?;
@@ -41,9 +42,9 @@ pub(super) fn parse_within<T: DeserializeOwned>(text: &[u8], memory: &Memory) ->
         Err(error) => match Some(text).filter(|_| error.is_syntax()).and_then(mended) {
             Some(mended) => {
                 memory.restore(&before);
-                read(&mended, memory).map_err(|error| reason(&error))
+                Ok(read(&mended, memory)?)
             }
-            None => Err(reason(&error)),
+            None => Err(error.into()),
         },
     }
 }
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn reasons_are_in_words() {
-        let reason = |text: &str| parse::<Value>(text.as_bytes()).unwrap_err();
+        let reason = |text: &str| parse::<Value>(text.as_bytes()).unwrap_err().to_string();
         assert!(reason("{\"a\": 1").contains("cut off"));
         assert!(reason("{\"a\": \"x").contains("cut off"));
         assert!(reason("{a}").starts_with("not JSON: "));

@@ -10,6 +10,7 @@ mod batches;
 mod bounded;
 mod error;
 mod exports;
+mod fault;
 mod folder;
 mod identity;
 pub mod import;

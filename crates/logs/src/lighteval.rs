@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::fault::LogFault;
 use super::identity::short;
 use super::json::{Ordered, add, content, count, id_text, is_not_finite, messages, number, parse_facts, plain, texts};
 use super::limits::{Scorers, check_copies, check_figures};
@@ -178,7 +179,7 @@ fn model_name(results: &Results) -> Option<String> {
 ///
 /// # Errors
 /// The reason, where they say too much.
-fn fill(card: &mut LogCard, results: &Results) -> Result<(), String> {
+fn fill(card: &mut LogCard, results: &Results) -> Result<(), LogFault> {
     let general = &results.config_general;
     let task = card.task.clone();
     card.tool_version =
@@ -286,13 +287,13 @@ impl Samples for Source {
     }
 }
 
-fn sample(mut row: Map<String, Value>, card: &LogCard, own_ids: bool) -> Result<LogSample, String> {
+fn sample(mut row: Map<String, Value>, card: &LogCard, own_ids: bool) -> Result<LogSample, LogFault> {
     let doc = take(&mut row, "doc");
     let response = take(&mut row, "model_response");
     let mut metrics = match take(&mut row, "metric") {
         Value::Object(metrics) => metrics,
-        Value::Null => return Err("it has no scores".to_owned()),
-        _ => return Err("its `metric` is no object: a layout of lighteval's details that is not known".to_owned()),
+        Value::Null => return Err(LogFault::Without { whose: "it", what: "scores" }),
+        _ => return Err(LogFault::Metric),
     };
     let specific = match doc.get("specific") {
         Some(Value::Object(specific)) => specific.clone(),
@@ -302,7 +303,7 @@ fn sample(mut row: Map<String, Value>, card: &LogCard, own_ids: bool) -> Result<
         doc.get("id").and_then(number).filter(|index| *index >= 0.0 && index.fract() == 0.0).map(|index| index as u64);
     let own = specific.get("id").and_then(id_text).filter(|_| own_ids);
     let Some(id) = own.or_else(|| doc.get("id").and_then(id_text)) else {
-        return Err("the document has no id".to_owned());
+        return Err(LogFault::Without { whose: "the document", what: "id" });
     };
     let choices = texts(doc.get("choices").unwrap_or(&Value::Null));
     let gold = |choice: &Value| choice.as_u64().and_then(|choice| choices.get(usize::try_from(choice).ok()?)).cloned();
@@ -332,7 +333,7 @@ fn sample(mut row: Map<String, Value>, card: &LogCard, own_ids: bool) -> Result<
         match metrics.remove(scorer) {
             None | Some(Value::Null) => {}
             Some(value) if is_not_finite(&value) => {
-                return Err(format!("the score {scorer} is {}, which no mean can hold", plain(&value)));
+                return Err(LogFault::NoMean { scorer: scorer.clone(), value: plain(&value) });
             }
             Some(value) => {
                 scores.push(LogScore { scorer: scorer.clone(), value, answer: answer.clone(), explanation: None });

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::bounded::is_left_out;
+use super::fault::LogFault;
 use super::sample::{LogSample, memory_of};
 use crate::LogError;
 use earnest_results::{LogCard, LogStatus};
@@ -50,36 +51,34 @@ const LONGEST_TEXT: usize = 2_000;
 ///
 /// # Errors
 /// The reason, if it is too long: its length and the limit. `what` says whose it is.
-pub(super) fn check_name(what: &str, name: &str) -> Result<(), String> {
+pub(super) fn check_name(what: &'static str, name: &str) -> Result<(), LogFault> {
     if name.len() > LONGEST_NAME {
-        return Err(format!("{what} has {} bytes; names of up to {LONGEST_NAME} are read", name.len()));
+        return Err(LogFault::TooLong { what, bytes: name.len(), kind: "names", most: LONGEST_NAME });
     }
     match is_left_out(name) {
-        true => Err(format!("{what} is too long; names of up to {LONGEST_NAME} bytes are read")),
+        true => Err(LogFault::LeftOut { what, most: LONGEST_NAME }),
         false => Ok(()),
     }
-}
-
-/// Reason for not reading more scorers.
-fn too_many_scorers() -> String {
-    format!("more than {MOST_SCORERS} scorers, which is how many a log may have")
 }
 
 /// Checks the number of scores of one record.
 ///
 /// # Errors
 /// The reason with the limit.
-pub(super) fn check_scores(count: usize) -> Result<(), String> {
-    if count > MOST_SCORERS { Err(format!("it has {}", too_many_scorers())) } else { Ok(()) }
+pub(super) fn check_scores(count: usize) -> Result<(), LogFault> {
+    match count > MOST_SCORERS {
+        true => Err(LogFault::Scorers { whose: "it has", most: MOST_SCORERS }),
+        false => Ok(()),
+    }
 }
 
 /// Checks the number of figures that a tool reports of a task.
 ///
 /// # Errors
 /// The reason with the limit.
-pub(super) fn check_figures(count: usize) -> Result<(), String> {
+pub(super) fn check_figures(count: usize) -> Result<(), LogFault> {
     match count > MOST_FIGURES {
-        true => Err(format!("its results have {count} figures; up to {MOST_FIGURES} are read")),
+        true => Err(LogFault::TooMany { whose: "its results have", count, things: "figures", most: MOST_FIGURES }),
         false => Ok(()),
     }
 }
@@ -106,12 +105,9 @@ pub(crate) fn some_of<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> S
 ///
 /// # Errors
 /// The reason with the limit.
-pub(super) fn check_copies(what: &str, bytes: usize, count: usize) -> Result<(), String> {
+pub(super) fn check_copies(what: &'static str, bytes: usize, count: usize) -> Result<(), LogFault> {
     match bytes.saturating_mul(count) > MOST_COPIED {
-        true => Err(format!(
-            "{what} of {bytes} bytes would stand {count} times in the results, which may take {} MiB",
-            MOST_COPIED >> 20
-        )),
+        true => Err(LogFault::Copies { what, bytes, count, mib: MOST_COPIED >> 20 }),
         false => Ok(()),
     }
 }
@@ -128,7 +124,7 @@ impl Scorers {
     ///
     /// # Errors
     /// The reason, where there are too many.
-    pub fn add(&mut self, name: &str) -> Result<(), String> {
+    pub fn add(&mut self, name: &str) -> Result<(), LogFault> {
         if self.known.contains(name) {
             return Ok(());
         }
@@ -164,16 +160,16 @@ impl Samples {
     /// The error names the log's file, the sample and the limit.
     pub fn check(&mut self, card: &LogCard, sample: &mut LogSample) -> Result<(), LogError> {
         if sample.id.len() > LONGEST_ID {
-            let said = format!("an id has {} bytes; ids of up to {LONGEST_ID} are read", sample.id.len());
-            let error = self.error(card, sample, said);
-            return Err(error
+            let fault = LogFault::TooLong { what: "an id", bytes: sample.id.len(), kind: "ids", most: LONGEST_ID };
+            return Err(self
+                .error(card, sample, fault)
                 .hint("a table without ids has the questions as ids: name a column, the setting `columns = id=...`"));
         }
-        self.facts(sample).and_then(|()| self.texts(card, sample)).map_err(|reason| self.error(card, sample, reason))
+        self.facts(sample).and_then(|()| self.texts(card, sample)).map_err(|fault| self.error(card, sample, fault))
     }
 
     /// Checks the lengths of the sample's texts, its own size, and that of all samples so far.
-    fn texts(&mut self, card: &LogCard, sample: &LogSample) -> Result<(), String> {
+    fn texts(&mut self, card: &LogCard, sample: &LogSample) -> Result<(), LogFault> {
         let lists =
             [("completion", &sample.completions), ("expected answer", &sample.targets), ("choice", &sample.choices)];
         let lists = lists.into_iter().flat_map(|(what, texts)| texts.iter().map(move |text| (what, text.len())));
@@ -184,17 +180,14 @@ impl Samples {
         let optional = own.chain(scores).chain(likelihoods);
         let lengths = optional.filter_map(|(what, text)| Some((what, text.as_ref()?.len())));
         let values = sample.scores.iter().map(|score| ("score", memory_of(&score.value)));
-        if let Some((what, length)) =
+        if let Some((what, bytes)) =
             lists.chain(lengths).chain(values).find(|(_, length)| *length > LONGEST_SAMPLE_TEXT)
         {
-            return Err(format!(
-                "its {what} has {length} bytes; texts of up to {} MiB are read",
-                LONGEST_SAMPLE_TEXT >> 20
-            ));
+            return Err(LogFault::LongText { what, bytes, mib: LONGEST_SAMPLE_TEXT >> 20 });
         }
         let size = sample.stored();
         if size > LARGEST_SAMPLE {
-            return Err(format!("its texts have {size} bytes together; up to {} MiB are read", LARGEST_SAMPLE >> 20));
+            return Err(LogFault::LongTexts { bytes: size, mib: LARGEST_SAMPLE >> 20 });
         }
         self.bytes = self.bytes.saturating_add(size as u64);
         let length = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
@@ -202,28 +195,24 @@ impl Samples {
             STORED.saturating_add(card.files.iter().map(length).sum::<u64>().saturating_mul(STORED_PER_BYTE))
         });
         match self.bytes > most {
-            true => Err(format!(
-                "with it, the samples have more than {} MiB, which is what a log of this size may have: {} MiB and {STORED_PER_BYTE} bytes for each byte of its files",
-                most >> 20,
-                STORED >> 20
-            )),
+            true => Err(LogFault::LongSamples { mib: most >> 20, base: STORED >> 20, per_byte: STORED_PER_BYTE }),
             false => Ok(()),
         }
     }
 
-    fn error(&self, card: &LogCard, sample: &LogSample, reason: String) -> LogError {
+    fn error(&self, card: &LogCard, sample: &LogSample, fault: LogFault) -> LogError {
         let file = card.files.first().cloned().unwrap_or_default();
         let id: String = sample.id.chars().take(60).collect();
-        LogError::unread_at(file, format!("sample {id}"), reason)
+        LogError::unread_at(file, format!("sample {id}"), fault)
     }
 
-    fn facts(&mut self, sample: &mut LogSample) -> Result<(), String> {
+    fn facts(&mut self, sample: &mut LogSample) -> Result<(), LogFault> {
         check_scores(sample.scores.len())?;
         // Other objects are not kept with the run.
         let inner = sample.document.get("covariates").and_then(Value::as_object).map_or(0, Map::len);
-        let fields = sample.document.len().max(inner);
-        if fields > MOST_FIELDS {
-            return Err(format!("its document has {fields} fields; up to {MOST_FIELDS} are read"));
+        let count = sample.document.len().max(inner);
+        if count > MOST_FIELDS {
+            return Err(LogFault::TooMany { whose: "its document has", count, things: "fields", most: MOST_FIELDS });
         }
         for score in &sample.scores {
             if !self.scorers.contains_key(&score.scorer) {
@@ -234,7 +223,7 @@ impl Samples {
             let number = score.number();
             let largest = |number: f64| number.abs() <= LARGEST_SCORE;
             if !number.is_none_or(largest) {
-                return Err(beyond(&score.scorer, number.unwrap_or_default()));
+                return Err(beyond(score.scorer.clone(), number.unwrap_or_default()));
             }
             let Some(parts) = score.value.as_object() else { continue };
             let known = self.scorers.entry(score.scorer.clone()).or_default();
@@ -248,16 +237,16 @@ impl Samples {
                     known.insert(part.clone());
                 }
                 if let Some(number) = value.as_f64().filter(|number| !largest(*number)) {
-                    return Err(beyond(&format!("{}.{part}", score.scorer), number));
+                    return Err(beyond(format!("{}.{part}", score.scorer), number));
                 }
             }
         }
         if self.count > MOST_SCORERS {
-            return Err(format!("with it, the log has {}", too_many_scorers()));
+            return Err(LogFault::Scorers { whose: "with it, the log has", most: MOST_SCORERS });
         }
         for tokens in [&mut sample.prompt_tokens, &mut sample.completion_tokens] {
             if let Some(count) = tokens.filter(|count| *count > MOST_TOKENS) {
-                return Err(format!("it has {count} tokens; up to {MOST_TOKENS} are believed"));
+                return Err(LogFault::Tokens { count, most: MOST_TOKENS });
             }
         }
         sample.seconds = sample.seconds.filter(|seconds| (0.0..=MOST_SECONDS).contains(seconds));
@@ -265,8 +254,8 @@ impl Samples {
     }
 }
 
-fn beyond(scorer: &str, number: f64) -> String {
-    format!("the score {scorer} is {number:e}; scores from -{LARGEST_SCORE:e} to {LARGEST_SCORE:e} are read")
+fn beyond(scorer: String, number: f64) -> LogFault {
+    LogFault::LargeScore { scorer, number, largest: LARGEST_SCORE }
 }
 
 /// Checks the facts of a log, and leaves out what is too long to be kept with its run, which a note then says. `left` is the number of
@@ -307,12 +296,10 @@ pub(super) fn check_log(card: &mut LogCard, left: &mut usize) -> Result<(), LogE
     Ok(())
 }
 
-fn check_names(card: &LogCard) -> Result<(), String> {
+fn check_names(card: &LogCard) -> Result<(), LogFault> {
     check_name("the name of its model", &card.model)?;
     check_name("the name of its task", &card.task)?;
-    if card.scorers.len() > MOST_SCORERS {
-        return Err(format!("it has {}", too_many_scorers()));
-    }
+    check_scores(card.scorers.len())?;
     card.scorers.iter().try_for_each(|scorer| check_name("the name of a scorer", scorer))?;
     check_figures(card.reported.len())?;
     card.reported.iter().try_for_each(|one| {

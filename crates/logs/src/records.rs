@@ -1,6 +1,7 @@
 //! Records of a file: JSON lines, or the elements of one JSON list.
 use std::path::{Path, PathBuf};
 
+use super::fault::LogFault;
 use super::scan::{Scanner, Taken};
 use crate::LogError;
 
@@ -100,17 +101,13 @@ pub(super) fn error(path: &Path, list: bool, place: Place, reason: impl std::fmt
 }
 
 /// The reason for leaving out a record.
-pub(super) fn too_long(length: u64, longest: u64) -> String {
-    format!("the sample has {}, more than the {} that are read", megabytes(length), megabytes(longest))
+pub(super) fn too_long(length: u64, longest: u64) -> LogFault {
+    LogFault::Longer { what: "the sample has", length, longest }
 }
 
 /// The reason for not reading a file.
-pub(super) fn too_large(length: u64, longest: u64) -> String {
-    format!("it has {}, more than the {} that are read", megabytes(length), megabytes(longest))
-}
-
-fn megabytes(bytes: u64) -> String {
-    if bytes < 10_000_000 { format!("{bytes} bytes") } else { format!("{} MB", bytes / 1_000_000) }
+pub(super) fn too_large(length: u64, longest: u64) -> LogFault {
+    LogFault::Longer { what: "it has", length, longest }
 }
 
 #[cfg(test)]

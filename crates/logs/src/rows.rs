@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use earnest_tasks::suite::registry::{Row, RowSource, Rows};
 
+use super::fault::LogFault;
 use super::log::{Each, FindOptions, Samples};
 use super::sample::LogSample;
 use crate::LogError;
@@ -60,7 +61,7 @@ impl RowsFile {
 }
 
 /// Reads a row as a sample.
-pub(super) type ReadRow = dyn Fn(&Row, &LogCard) -> Result<LogSample, String> + Send + Sync;
+pub(super) type ReadRow = dyn Fn(&Row, &LogCard) -> Result<LogSample, LogFault> + Send + Sync;
 
 /// The rows of one log.
 pub(super) struct Source {

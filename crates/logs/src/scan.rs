@@ -117,7 +117,7 @@ impl Scanner {
         }
     }
 
-    fn wrong(&self, reason: String) -> LogError {
+    fn wrong(&self, reason: impl std::fmt::Display) -> LogError {
         LogError::unread(&self.path, format!("not JSON: {reason}"))
     }
 

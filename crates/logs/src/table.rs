@@ -7,6 +7,7 @@ use earnest_tasks::suite::task::usual;
 use earnest_tasks::{agreeing, counted};
 use serde_json::{Map, Value};
 
+use super::fault::LogFault;
 use super::json::is_not_finite;
 use super::limits::{MOST_LOGS, check_copies};
 use super::log::{FindOptions, Log, TableColumns};
@@ -164,17 +165,15 @@ fn variants_of_variants(column: &str, originals: &[String], variants: &HashSet<S
     ))
 }
 
-fn sample(row: &Row, columns: &TableColumns, first_epoch: i64) -> Result<LogSample, String> {
+fn sample(row: &Row, columns: &TableColumns, first_epoch: i64) -> Result<LogSample, LogFault> {
     let cell = |column: &Option<String>| cell(row, column.as_deref());
     let question = cell(&columns.question);
     let Some(id) = id(row, columns) else {
-        return Err("the row has neither an id nor a question".to_owned());
+        return Err(LogFault::NoQuestion);
     };
     let original = match (&columns.pair, original(row, columns)) {
         (Some(column), Some(original)) if original == id => {
-            return Err(format!(
-                "the row names itself ({id}) as its original in `{column}`: leave that empty for an original"
-            ));
+            return Err(LogFault::OwnOriginal { id, column: column.clone() });
         }
         (Some(_), original) => Some(original.unwrap_or_else(|| id.clone())),
         (None, _) => None,
@@ -198,7 +197,7 @@ fn sample(row: &Row, columns: &TableColumns, first_epoch: i64) -> Result<LogSamp
     Ok(LogSample {
         id,
         original,
-        epoch: u32::try_from(epoch).map_err(|_| format!("the repeat {epoch} is beyond those that are read"))?,
+        epoch: u32::try_from(epoch).map_err(|_| LogFault::Epoch(epoch))?,
         document: row.values.iter().filter_map(own).collect::<Map<_, _>>(),
         question,
         prompt: cell(&columns.prompt).map(LogPrompt::Text),
@@ -211,7 +210,8 @@ fn sample(row: &Row, columns: &TableColumns, first_epoch: i64) -> Result<LogSamp
 }
 
 /// A score: a number, a truth value, or a grade as text; none where the cell is empty.
-fn score(row: &Row, column: &str) -> Result<Option<Value>, String> {
+fn score(row: &Row, column: &str) -> Result<Option<Value>, LogFault> {
+    let no_mean = |value: String| LogFault::NoMean { scorer: column.to_owned(), value };
     let value = match row.values.get(column) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => {
@@ -221,7 +221,7 @@ fn score(row: &Row, column: &str) -> Result<Option<Value>, String> {
                 ("true", _) => Value::Bool(true),
                 ("false", _) => Value::Bool(false),
                 (_, Ok(number)) if !number.is_finite() => {
-                    return Err(format!("the score {column} is {text}, which no mean can hold"));
+                    return Err(no_mean(text.to_owned()));
                 }
                 (_, Ok(number)) => serde_json::from_str(text).unwrap_or_else(|_| number.into()),
                 (_, Err(_)) => text.into(),
@@ -230,7 +230,7 @@ fn score(row: &Row, column: &str) -> Result<Option<Value>, String> {
         Some(value) => value.clone(),
     };
     match is_not_finite(&value) {
-        true => Err(format!("the score {column} is {value}, which no mean can hold")),
+        true => Err(no_mean(value.to_string())),
         false => Ok(Some(value)),
     }
 }

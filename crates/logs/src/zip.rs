@@ -1,6 +1,6 @@
 //! Zip archives: entries are read one by one and never written anywhere.
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use flate2::Crc;
@@ -10,6 +10,25 @@ use ruzstd::decoding::StreamingDecoder;
 use super::open::open;
 use super::records::too_long;
 use crate::LogError;
+
+/// Why an entry of an archive cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EntryFault {
+    #[error("its name leads out of the archive: it was made to do harm")]
+    LeadsOut,
+    #[error("the entries {one} and {other} of the zip archive overlap: it is damaged, or made to do harm")]
+    Overlap { one: String, other: String },
+    #[error("it is encrypted")]
+    Encrypted,
+    #[error("it is packed by method {0}, and earnest reads 0, 8 (deflate) and 93 (Zstandard)")]
+    Method(u16),
+    #[error("it cannot be unpacked: {0}")]
+    Packed(#[from] io::Error),
+    #[error("it does not have the {0} bytes that the directory says")]
+    Size(u64),
+    #[error("it is damaged: the archive was cut off or changed")]
+    Damaged,
+}
 
 /// An archive with its directory.
 #[derive(Debug)]
@@ -133,7 +152,7 @@ impl Zip {
         }
         let mut local = [0; 30];
         let mut packed = Vec::with_capacity(usize::try_from(entry.packed).unwrap_or(0));
-        let mut read = || -> std::io::Result<bool> {
+        let mut read = || -> io::Result<bool> {
             self.file.seek(SeekFrom::Start(entry.offset))?;
             self.file.read_exact(&mut local)?;
             let (Some(LOCAL), Some(name), Some(extra)) = (word(&local, 0), short(&local, 26), short(&local, 28)) else {
@@ -145,55 +164,48 @@ impl Zip {
         };
         match read() {
             Ok(true) => Ok(packed),
-            Ok(false) => Err(self.refused(entry, DAMAGED)),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.refused(entry, DAMAGED)),
+            Ok(false) => Err(self.refused(entry, EntryFault::Damaged)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(self.refused(entry, EntryFault::Damaged)),
             Err(error) => Err(LogError::input(self.path.display(), error)),
         }
     }
 }
 
-const DAMAGED: &str = "it is damaged: the archive was cut off or changed";
-
 /// Unpacks and checks the bytes of an entry.
 ///
 /// # Errors
-/// The reason, where they are damaged, more than they say, encrypted, or packed by an unknown method.
-pub(super) fn unpack(packed: Vec<u8>, entry: &Entry) -> Result<Vec<u8>, String> {
+/// Entries that are damaged, more than they say, encrypted, or packed by an unknown method.
+pub(super) fn unpack(packed: Vec<u8>, entry: &Entry) -> Result<Vec<u8>, EntryFault> {
     if entry.encrypted {
-        return Err("it is encrypted".to_owned());
+        return Err(EntryFault::Encrypted);
     }
     // One more than it says, to see that it says too little; room for all of it at once, because growing takes twice as much.
     let most = entry.size + 1;
     let room = || Vec::with_capacity(usize::try_from(most).unwrap_or(0));
-    let unpacked = match entry.method {
-        0 => Ok(packed),
+    let out = match entry.method {
+        0 => packed,
         8 => {
             let mut out = room();
-            let read = DeflateDecoder::new(packed.as_slice()).take(most).read_to_end(&mut out);
-            read.map(|_| out).map_err(|error| error.to_string())
+            DeflateDecoder::new(packed.as_slice()).take(most).read_to_end(&mut out)?;
+            out
         }
-        93 => unpack_zstandard(&packed, most, room()),
-        method => {
-            return Err(format!(
-                "it is packed by method {method}, and earnest reads 0, 8 (deflate) and 93 (Zstandard)"
-            ));
-        }
+        93 => unpack_zstandard(&packed, most, room())?,
+        method => return Err(EntryFault::Method(method)),
     };
-    let out = unpacked.map_err(|reason| format!("it cannot be unpacked: {reason}"))?;
     if out.len() as u64 != entry.size {
-        return Err(format!("it does not have the {} bytes that the directory says", entry.size));
+        return Err(EntryFault::Size(entry.size));
     }
     let mut crc = Crc::new();
     crc.update(&out);
-    if crc.sum() == entry.crc { Ok(out) } else { Err(DAMAGED.to_owned()) }
+    if crc.sum() == entry.crc { Ok(out) } else { Err(EntryFault::Damaged) }
 }
 
 /// Unpacks frames until there are as many bytes.
-fn unpack_zstandard(mut packed: &[u8], most: u64, mut out: Vec<u8>) -> Result<Vec<u8>, String> {
+fn unpack_zstandard(mut packed: &[u8], most: u64, mut out: Vec<u8>) -> io::Result<Vec<u8>> {
     while !packed.is_empty() && (out.len() as u64) < most {
-        let mut decoder = StreamingDecoder::new(&mut packed).map_err(|error| error.to_string())?;
+        let mut decoder = StreamingDecoder::new(&mut packed).map_err(io::Error::other)?;
         let rest = most - out.len() as u64;
-        Read::by_ref(&mut decoder).take(rest).read_to_end(&mut out).map_err(|error| error.to_string())?;
+        Read::by_ref(&mut decoder).take(rest).read_to_end(&mut out)?;
     }
     Ok(out)
 }
@@ -251,16 +263,12 @@ fn long_fields(entry: &mut Entry, mut extra: &[u8]) -> Option<()> {
 }
 
 /// Refuses entries that share bytes: an archive that unpacks to a thousandfold is made so.
-fn overlaps(entries: &[Entry]) -> Result<(), String> {
+fn overlaps(entries: &[Entry]) -> Result<(), EntryFault> {
     let mut order: Vec<&Entry> = entries.iter().collect();
     order.sort_by_key(|entry| entry.offset);
     for pair in order.windows(2) {
         if pair[0].offset.checked_add(30 + pair[0].packed).is_none_or(|end| end > pair[1].offset) {
-            return Err(format!(
-                "the entries {} and {} of the zip archive overlap: it is damaged, or made to do harm",
-                shown(&pair[0].name),
-                shown(&pair[1].name)
-            ));
+            return Err(EntryFault::Overlap { one: shown(&pair[0].name), other: shown(&pair[1].name) });
         }
     }
     Ok(())

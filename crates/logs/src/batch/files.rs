@@ -47,9 +47,7 @@ fn seen(path: &Path, options: &FindOptions) -> Result<Seen, LogError> {
     let mut records = Records::open(path, options.longest)?;
     let mut model = None;
     while let (None, Some((_, read))) = (&model, records.next()?) {
-        let Ok(value) = read.and_then(|()| parse::<Value>(&records.bytes).map_err(LogError::results)) else {
-            continue;
-        };
+        let Some(value) = read.ok().and_then(|()| parse::<Value>(&records.bytes).ok()) else { continue };
         let body = value.get("body").or_else(|| value.get("response").and_then(|response| response.get("body")));
         model = body.and_then(|body| body.get("model")).and_then(Value::as_str).map(str::to_owned);
     }

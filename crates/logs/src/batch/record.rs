@@ -2,6 +2,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::super::fault::LogFault;
 use super::super::json::{content, count, id_text, messages, plain};
 use super::super::sample::{LogPrompt, LogSample};
 
@@ -39,9 +40,9 @@ impl Request {
     /// Its id.
     ///
     /// # Errors
-    /// The reason, if it has none.
-    pub fn id(&self) -> Result<String, String> {
-        id_text(&self.custom_id).ok_or_else(|| "it has no custom_id".to_owned())
+    /// A request without one.
+    pub fn id(&self) -> Result<String, LogFault> {
+        id_text(&self.custom_id).ok_or(NO_ID)
     }
 
     /// The sample without its answer.
@@ -74,8 +75,8 @@ impl Response {
     ///
     /// # Errors
     /// The reason, if it has no id or a layout that is not known.
-    pub fn alone(self) -> Result<LogSample, String> {
-        let id = id_text(&self.custom_id).ok_or_else(|| "it has no custom_id".to_owned())?;
+    pub fn alone(self) -> Result<LogSample, LogFault> {
+        let id = id_text(&self.custom_id).ok_or(NO_ID)?;
         let mut sample = LogSample { id, ..LogSample::default() };
         self.fill(&mut sample)?;
         Ok(sample)
@@ -85,13 +86,12 @@ impl Response {
     ///
     /// # Errors
     /// The reason, if the layout is not known: its answer would be lost without a word.
-    pub fn fill(self, sample: &mut LogSample) -> Result<(), String> {
+    pub fn fill(self, sample: &mut LogSample) -> Result<(), LogFault> {
         if self.response.is_none()
             && self.error.is_null()
-            && let Some(other) = ["result", "body", "output"].into_iter().find(|name| self.rest.contains_key(*name))
+            && let Some(member) = ["result", "body", "output"].into_iter().find(|name| self.rest.contains_key(*name))
         {
-            let whose = if other == "result" { ", as Anthropic's batches have" } else { "" };
-            return Err(format!("it has `{other}` in the place of `response`{whose}: {UNKNOWN}"));
+            return Err(LogFault::NoResponse { member });
         }
         let answer = self.response.unwrap_or_default();
         let body = answer.body;
@@ -103,11 +103,8 @@ impl Response {
             return Ok(());
         }
         if body.get("choices").or_else(|| body.get("output")).is_none_or(|answers| !answers.is_array()) {
-            let object = body.get("object").and_then(Value::as_str).map(|object| format!(" (object `{object}`)"));
-            let object = object.unwrap_or_default();
-            return Err(format!(
-                "the body of the response{object} has neither a list `choices` nor `output`: {UNKNOWN}"
-            ));
+            let object = body.get("object").and_then(Value::as_str).map(str::to_owned);
+            return Err(LogFault::NoChoices { object });
         }
         for choice in body.get("choices").and_then(Value::as_array).into_iter().flatten() {
             let text = match (choice.get("message"), choice.get("text")) {
@@ -132,8 +129,7 @@ impl Response {
     }
 }
 
-/// Ends the reasons for leaving out a line.
-const UNKNOWN: &str = "a layout of batches that is not known; answers of /v1/chat/completions, /v1/completions and /v1/responses are read";
+const NO_ID: LogFault = LogFault::Without { whose: "it", what: "custom_id" };
 
 /// The message of an error; some servers put the error into a member `error` of it.
 fn message(error: &Value) -> Option<String> {
@@ -197,7 +193,7 @@ mod tests {
             ),
         ] {
             let response: Response = serde_json::from_value(line).unwrap();
-            let found = response.alone().unwrap_err();
+            let found = response.alone().unwrap_err().to_string();
             assert!(found.starts_with(reason), "{found}");
         }
     }

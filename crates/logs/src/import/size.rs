@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::fault::LogFault;
 use crate::{LONGEST_SAMPLE_TEXT, LogError, memory_of};
 use earnest_results::Sample;
 use earnest_results::store::{BULK_ROWS, PACK_ITEMS, RunRecord, SampleWriter, Store};
@@ -78,15 +79,12 @@ impl PackRoom {
     ///
     /// # Errors
     /// The reason, where there is no room for the rest of the document.
-    pub fn fit(&mut self, item: &mut Item, prompt: Option<String>) -> Result<Option<String>, String> {
+    pub fn fit(&mut self, item: &mut Item, prompt: Option<String>) -> Result<Option<String>, LogFault> {
         let continuations: usize = item.continuations.iter().map(|text| 24 + text.len()).sum();
         self.facts += item.gold.len() + item.id.len() + continuations + fields_bytes(&item.covariates);
         if self.facts > PACK_FACTS {
-            return Err(format!(
-                "the answers, choices and fields of up to {PACK_ITEMS} documents before {} take more than {} MiB, which is what is stored",
-                item.id.chars().take(60).collect::<String>(),
-                PACK_FACTS >> 20
-            ));
+            let id = item.id.chars().take(60).collect();
+            return Err(LogFault::FullPack { documents: PACK_ITEMS, id, mib: PACK_FACTS >> 20 });
         }
         let question = &mut item.segments.question;
         let is_too_long = |texts: usize, text: &str| {
@@ -127,12 +125,12 @@ mod tests {
         assert_eq!((room.without_prompt, room.cut_questions), (1, 1));
         room.empty();
         let mut item = Item::plain("i", "t", "q".repeat(40_000), "g");
-        assert_eq!(room.fit(&mut item, None), Ok(None));
+        assert_eq!(room.fit(&mut item, None).unwrap(), None);
         assert_eq!(item.segments.question.len(), 40_000);
         let mut item = Item::plain("i", "t", "q".repeat(LONGEST_SAMPLE_TEXT + 1), "g");
-        assert_eq!(room.fit(&mut item, Some("p".repeat(LONGEST_SAMPLE_TEXT + 1))), Ok(None));
+        assert_eq!(room.fit(&mut item, Some("p".repeat(LONGEST_SAMPLE_TEXT + 1))).unwrap(), None);
         assert_eq!((item.segments.question.len(), room.without_prompt, room.cut_questions), (10_003, 2, 2));
         room.facts = PACK_FACTS;
-        assert!(room.fit(&mut item, None).unwrap_err().contains("before i take more than 64 MiB"));
+        assert!(room.fit(&mut item, None).unwrap_err().to_string().contains("before i take more than 64 MiB"));
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::super::fault::{LayoutFault, LogFault};
 use super::super::json::{Ordered, add, count, plain};
 use super::super::limits::{Scorers, check_figures, check_name, some_of};
 use super::super::secrets::{clean, without_secrets};
@@ -89,25 +90,27 @@ const NEWEST: u64 = 2;
 /// Checks that results are in a layout of which all scorers are read.
 ///
 /// # Errors
-/// A sentence on the part in another layout.
-pub(super) fn check_results(results: &Value) -> Result<(), String> {
-    let wrong = |name: &str, value: &Value, expected: &str| {
-        Err(format!("its `{name}` {} {}, not {expected}", if name == "results" { "are" } else { "is" }, kind_of(value)))
+/// The part in another layout.
+pub(super) fn check_results(results: &Value) -> Result<(), LayoutFault> {
+    let wrong = |what: &str, value: &Value, expected: &'static str| {
+        Err(LayoutFault::Kind { what: what.to_owned(), kind: kind_of(value), expected })
     };
     let members = match results {
         Value::Null => return Ok(()),
         Value::Object(members) => members,
-        other => return wrong("results", other, "an object"),
+        other => return wrong("its `results` are", other, "an object"),
     };
     match members.get("scorer").unwrap_or(&Value::Null) {
         Value::Null => {}
         Value::Object(scorer) if scorer.get("name").is_some_and(Value::is_string) => {}
-        Value::Object(_) => return Err("its `results.scorer` has no `name`".to_owned()),
-        other => return wrong("results.scorer", other, "an object with a `name`"),
+        Value::Object(_) => {
+            return Err(LayoutFault::Without { whose: "its `results.scorer`".to_owned(), member: "name" });
+        }
+        other => return wrong("its `results.scorer` is", other, "an object with a `name`"),
     }
     match members.get("scores").unwrap_or(&Value::Null) {
         Value::Null | Value::Array(_) => Ok(()),
-        other => wrong("results.scores", other, "a list"),
+        other => wrong("its `results.scores` is", other, "a list"),
     }
 }
 
@@ -284,7 +287,7 @@ impl Header {
     ///
     /// # Errors
     /// The reason, where there are too many.
-    fn scores(&self, card: &mut LogCard) -> Result<(), String> {
+    fn scores(&self, card: &mut LogCard) -> Result<(), LogFault> {
         let results = self.results.as_ref();
         let mut scorers = Scorers::default();
         let headline = results.and_then(|results| results.headline.as_ref()).map(|headline| headline.scorer.clone());

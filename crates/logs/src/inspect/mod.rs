@@ -10,13 +10,14 @@ use serde_json::{Map, Value};
 
 use super::batches::in_order;
 use super::bounded::Memory;
+use super::fault::LogFault;
 use super::json::{parse, parse_facts, parse_within};
 use super::limits::Scorers;
 use super::log::{Each, FindOptions, Log, Samples};
 use super::records::{too_large, too_long};
 use super::sample::LogSample;
 use super::scan::{Scanner, Taken};
-use super::zip::{Entry, Zip, leads_out, shown, unpack};
+use super::zip::{Entry, EntryFault, Zip, leads_out, shown, unpack};
 use crate::LogError;
 use earnest_results::LogCard;
 use header::{Declared, Header, check_results};
@@ -100,9 +101,8 @@ pub(super) fn document(path: &Path, options: &FindOptions) -> Result<Log, LogErr
     }
     let declared = Declared { version: members.get("version").cloned().unwrap_or_default() };
     declared.check(path)?;
-    let unknown =
-        |reason: &serde_json::Error| declared.unknown(path, format!("its header is {}", super::json::reason(reason)));
-    let mut header: Header = serde_json::from_value(members.into()).map_err(|error| unknown(&error))?;
+    let unknown = |error| declared.unknown(path, format!("its header is {}", LogFault::Json(error)));
+    let mut header: Header = serde_json::from_value(members.into()).map_err(unknown)?;
     if let Some(text) = results {
         let results: Value = parse_facts(&text).map_err(|reason| LogError::unread_at(path, "results", reason))?;
         check_results(&results).map_err(|what| declared.unknown(path, what))?;
@@ -181,7 +181,7 @@ fn finished(mut card: LogCard, source: Box<dyn Samples>, options: &FindOptions) 
     Ok(Log { card, source, keep_going: options.keep_going })
 }
 
-fn read(text: &[u8], card: &LogCard, order: &HashMap<String, u64>) -> Result<LogSample, String> {
+fn read(text: &[u8], card: &LogCard, order: &HashMap<String, u64>) -> Result<LogSample, LogFault> {
     parse::<Record>(text)?.sample(card, order)
 }
 
@@ -190,7 +190,7 @@ trait Records {
     /// Reads every sample and hands on what is made of it.
     fn records<T: Send>(
         &self,
-        read: &(dyn Fn(&[u8]) -> Result<T, String> + Sync),
+        read: &(dyn Fn(&[u8]) -> Result<T, LogFault> + Sync),
         each: &mut dyn FnMut(Result<T, LogError>) -> Result<(), LogError>,
     ) -> Result<(), LogError>;
 
@@ -209,7 +209,7 @@ trait Records {
         });
         match found {
             Some(Ok(true)) => Ok(()),
-            Some(Err(what)) => Err(header.declared().unknown(path, what)),
+            Some(Err(what)) => Err(header.declared().unknown(path, format!("in its samples {what}"))),
             Some(Ok(false)) if header.has_scorers() => walked.and_then(|()| Err(header.no_scores(path))),
             Some(Ok(false)) => Ok(()),
             None => walked,
@@ -220,7 +220,7 @@ trait Records {
 impl Records for Document {
     fn records<T: Send>(
         &self,
-        read: &(dyn Fn(&[u8]) -> Result<T, String> + Sync),
+        read: &(dyn Fn(&[u8]) -> Result<T, LogFault> + Sync),
         each: &mut dyn FnMut(Result<T, LogError>) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
         let mut scanner = Scanner::open(&self.path)?;
@@ -261,25 +261,25 @@ impl Samples for Document {
 impl Records for Archive {
     fn records<T: Send>(
         &self,
-        read: &(dyn Fn(&[u8]) -> Result<T, String> + Sync),
+        read: &(dyn Fn(&[u8]) -> Result<T, LogFault> + Sync),
         each: &mut dyn FnMut(Result<T, LogError>) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
         let mut zip = Zip::open(&self.path)?;
-        let failed = |entry: &Entry, reason: String| {
-            LogError::unread_at(&self.path, format!("entry {}", shown(&entry.name)), reason)
+        let failed = |entry: &Entry, fault: &dyn std::fmt::Display| {
+            LogError::unread_at(&self.path, format!("entry {}", shown(&entry.name)), fault)
         };
         let mut entries = self.entries.iter();
         let next = || {
             let Some(entry) = entries.next() else { return Ok(None) };
             let packed = match leads_out(&entry.name) {
-                true => Err(failed(entry, "its name leads out of the archive: it was made to do harm".to_owned())),
+                true => Err(failed(entry, &EntryFault::LeadsOut)),
                 false => zip.packed(entry, self.longest),
             };
             Ok(Some(((entry, packed), entry.size.max(entry.packed).min(self.longest))))
         };
         let parse = |(entry, packed): (&Entry, Result<Vec<u8>, LogError>)| {
-            let text = packed.and_then(|packed| unpack(packed, entry).map_err(|reason| failed(entry, reason)))?;
-            read(&text).map_err(|reason| failed(entry, reason))
+            let text = packed.and_then(|packed| unpack(packed, entry).map_err(|fault| failed(entry, &fault)))?;
+            read(&text).map_err(|fault| failed(entry, &fault))
         };
         in_order(next, parse, each)
     }

@@ -6,6 +6,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::super::fault::{LayoutFault, LogFault};
 use super::super::json::{Ordered, content, count, is_not_finite, messages, plain, texts};
 use super::super::limits::check_scores;
 use super::super::sample::{LogPrompt, LogSample, LogScore};
@@ -106,17 +107,17 @@ impl<'de> Deserialize<'de> for Given {
 }
 
 /// Checks that a score says its value, which may be null.
-fn check_score(name: &str, score: &Value) -> Result<(), String> {
+fn check_score(name: &str, score: &Value) -> Result<(), LayoutFault> {
     match score {
         Value::Null => Ok(()),
         Value::Object(score) if score.contains_key("value") => Ok(()),
-        Value::Object(_) => Err(format!("{name} has no `value`")),
-        other => Err(format!("{name} is {}, not an object with a `value`", kind_of(other))),
+        Value::Object(_) => Err(LayoutFault::Without { whose: name.to_owned(), member: "value" }),
+        other => {
+            let (what, kind) = (format!("{name} is"), kind_of(other));
+            Err(LayoutFault::Kind { what, kind, expected: "an object with a `value`" })
+        }
     }
 }
-
-/// Ends the reasons for leaving out a sample.
-const UNKNOWN: &str = "a layout of Inspect's logs that is not known";
 
 /// Name of the only scorer, where nothing names it.
 const UNNAMED: &str = "score";
@@ -152,7 +153,7 @@ const MOST_ATTACHED: usize = 64 << 20;
 ///
 /// # Errors
 /// The reason, where they are more.
-fn attached(text: &str, attachments: &HashMap<String, Value>, left: &mut usize) -> Result<Option<String>, String> {
+fn attached(text: &str, attachments: &HashMap<String, Value>, left: &mut usize) -> Result<Option<String>, LogFault> {
     const SCHEME: &str = "attachment://";
     let mut out = String::new();
     let mut rest = text;
@@ -162,12 +163,7 @@ fn attached(text: &str, attachments: &HashMap<String, Value>, left: &mut usize) 
         match after.get(..DIGITS).and_then(|name| attachments.get(name)).and_then(Value::as_str) {
             Some(attachment) => {
                 found = true;
-                *left = left.checked_sub(attachment.len()).ok_or_else(|| {
-                    format!(
-                        "with its attachments it has more than the {} MiB of texts that are read",
-                        MOST_ATTACHED >> 20
-                    )
-                })?;
+                *left = left.checked_sub(attachment.len()).ok_or(LogFault::Attached { mib: MOST_ATTACHED >> 20 })?;
                 out.push_str(&rest[..at]);
                 out.push_str(attachment);
                 rest = &after[DIGITS..];
@@ -182,7 +178,7 @@ fn attached(text: &str, attachments: &HashMap<String, Value>, left: &mut usize) 
 }
 
 /// Puts attachments into the texts of a value; see [`attached`].
-fn attach(value: &mut Value, attachments: &HashMap<String, Value>, left: &mut usize) -> Result<(), String> {
+fn attach(value: &mut Value, attachments: &HashMap<String, Value>, left: &mut usize) -> Result<(), LogFault> {
     match value {
         Value::String(text) => {
             if let Some(whole) = attached(text, attachments, left)? {
@@ -199,17 +195,19 @@ fn attach(value: &mut Value, attachments: &HashMap<String, Value>, left: &mut us
 impl Record {
     /// True if the record has a place for scores, which may be empty; none for a sample that failed before it could have one.
     /// An error says what of the scores is in no layout that is known.
-    pub fn has_scores(&self) -> Option<Result<bool, String>> {
-        if let Err(what) = self.check_scores() {
-            return Some(Err(format!("in its samples {what}")));
+    pub fn has_scores(&self) -> Option<Result<bool, LayoutFault>> {
+        if let Err(fault) = self.check_scores() {
+            return Some(Err(fault));
         }
         let has = self.scores.is_some() || self.score.is_some();
         (has || self.error.is_null()).then_some(Ok(has))
     }
 
-    fn check_scores(&self) -> Result<(), String> {
+    fn check_scores(&self) -> Result<(), LayoutFault> {
         match &self.scores {
-            Some(Given::Other(kind)) => Err(format!("`scores` is {kind}, not an object by scorer")),
+            Some(Given::Other(kind)) => {
+                Err(LayoutFault::Kind { what: "`scores` is".to_owned(), kind, expected: "an object by scorer" })
+            }
             Some(Given::ByScorer(scores)) => {
                 scores.0.iter().try_for_each(|(scorer, score)| check_score(&format!("the score of {scorer}"), score))
             }
@@ -221,14 +219,14 @@ impl Record {
     /// The sample. `order` has the indices of ids in the data set.
     ///
     /// # Errors
-    /// The reason, if it has no id.
-    pub fn sample(mut self, card: &LogCard, order: &HashMap<String, u64>) -> Result<LogSample, String> {
+    /// Records without an id, with scores in another layout, or beyond a limit.
+    pub fn sample(mut self, card: &LogCard, order: &HashMap<String, u64>) -> Result<LogSample, LogFault> {
         if !matches!(self.id, Value::String(_) | Value::Number(_)) {
-            return Err("the sample has no id".to_owned());
+            return Err(LogFault::Without { whose: "the sample", what: "id" });
         }
-        self.check_scores().map_err(|what| format!("{what}: {UNKNOWN}"))?;
+        self.check_scores()?;
         let mut scores = match (self.score.take(), self.scores.take()) {
-            (Some(_), Some(_)) => return Err("the sample has both `score` and `scores`".to_owned()),
+            (Some(_), Some(_)) => return Err(LogFault::BothScores),
             (Some(score), None) => vec![(card.scorers.first().map_or(UNNAMED, String::as_str).to_owned(), score)],
             (None, Some(Given::ByScorer(scores))) => scores.0,
             (None, Some(Given::Other(_)) | None) => Vec::new(),
@@ -370,7 +368,7 @@ mod tests {
         both["scores"] = json!({"z": {"value": "C"}});
         let card = LogCard::new(Tool::Inspect, "m".into(), "t".into(), LogStatus::Finished);
         let record: Record = serde_json::from_value(both).unwrap();
-        assert_eq!(record.sample(&card, &HashMap::new()).unwrap_err(), "the sample has both `score` and `scores`");
+        assert!(matches!(record.sample(&card, &HashMap::new()), Err(LogFault::BothScores)));
         let known = |record: Value| serde_json::from_value::<Record>(record).unwrap().has_scores();
         assert_eq!(known(json!({"scores": {}})), Some(Ok(true)));
         assert_eq!(known(json!({"id": 1, "scores": null})), Some(Ok(false)));
@@ -392,9 +390,9 @@ mod tests {
             let mut record = scores;
             record["id"] = 1.into();
             let read = || serde_json::from_value::<Record>(record.clone()).unwrap();
-            let said = read().has_scores().unwrap().unwrap_err();
-            assert!(said.starts_with(&format!("in its samples {reason}")), "{said}");
-            let said = read().sample(&card, &HashMap::new()).unwrap_err();
+            let said = read().has_scores().unwrap().unwrap_err().to_string();
+            assert!(said.starts_with(reason), "{said}");
+            let said = read().sample(&card, &HashMap::new()).unwrap_err().to_string();
             assert!(said.starts_with(reason) && said.ends_with("Inspect's logs that is not known"), "{said}");
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::super::fault::LogFault;
 use super::super::json::{id_text, parse};
 use super::super::limits::check_name;
 use super::super::log::Each;
@@ -137,18 +138,14 @@ impl Index {
     }
 
     /// Checks that there may be another filter of this name.
-    fn check(&self, name: &str, lines: usize) -> Result<(), String> {
+    fn check(&self, name: &str, lines: usize) -> Result<(), LogFault> {
         check_name("the name of its filter", name)?;
         if self.filters.len() < MOST_FILTERS {
             return Ok(());
         }
         Err(match name.is_empty() {
-            true => format!(
-                "its document stands more than {MOST_FILTERS} times in {lines} lines: that many filters are read"
-            ),
-            false => format!(
-                "it is of another filter than the {lines} lines before it, and a task may have {MOST_FILTERS} filters"
-            ),
+            true => LogFault::Repeated { lines, most: MOST_FILTERS },
+            false => LogFault::Filters { lines, most: MOST_FILTERS },
         })
     }
 

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::batches::in_order;
-use super::json::{is_not_finite, parse, parse_facts};
+use super::fault::LogFault;
+use super::json::{is_not_finite, parse, parse_facts, plain};
 use super::limits::{Scorers, check_copies, check_scores, some_of};
 use super::log::{Each, FindOptions, Log, Samples};
 use super::open::read_whole;
@@ -240,8 +241,8 @@ fn line_scores<const FULL: bool>(
     card: &LogCard,
     filter: &str,
     line: &mut Line<FULL>,
-    left_out: &mut Vec<String>,
-) -> Result<Vec<LogScore>, String> {
+    left_out: &mut Vec<LogFault>,
+) -> Result<Vec<LogScore>, LogFault> {
     let answer = line.answer();
     check_scores(line.metrics.as_ref().map_or(0, Vec::len))?;
     check_members(line)?;
@@ -259,7 +260,7 @@ fn line_scores<const FULL: bool>(
     for metric in metrics {
         let Some(value) = line.rest.remove(&metric).filter(|value| !value.is_null()) else { continue };
         if is_not_finite(&value) {
-            left_out.push(format!("the score {metric} is {}, which no mean can hold", super::json::plain(&value)));
+            left_out.push(LogFault::NoMean { scorer: metric, value: plain(&value) });
             continue;
         }
         let scorer = scorer(card, &metric, filter);
@@ -271,9 +272,9 @@ fn line_scores<const FULL: bool>(
 /// Most members of a line: its scores, and what else a task writes.
 const MOST_MEMBERS: usize = 10_000;
 
-fn check_members<const FULL: bool>(line: &Line<FULL>) -> Result<(), String> {
+fn check_members<const FULL: bool>(line: &Line<FULL>) -> Result<(), LogFault> {
     match line.rest.len() > MOST_MEMBERS {
-        true => Err(format!("it has {} members; lines with up to {MOST_MEMBERS} are read", line.rest.len())),
+        true => Err(LogFault::Members { count: line.rest.len(), most: MOST_MEMBERS }),
         false => Ok(()),
     }
 }
@@ -299,8 +300,9 @@ impl Samples for Source {
                 records.read(place)?;
                 size += records.bytes.len() as u64;
                 if size > self.longest {
-                    let reason = format!("the lines of its document {}", records::too_long(size, self.longest));
-                    return Ok(Some((Err(records.error(place, reason)), 0)));
+                    let what = "the lines of its document have";
+                    let fault = LogFault::Longer { what, length: size, longest: self.longest };
+                    return Ok(Some((Err(records.error(place, fault)), 0)));
                 }
                 lines.push((filter, place, std::mem::take(&mut records.bytes)));
             }
@@ -313,7 +315,7 @@ impl Samples for Source {
                     |(filter, place, bytes): (usize, Place, Vec<u8>)| (index.filters[filter].as_str(), place, bytes);
                 return own::samples(card, &self.names, index.own_ids, lines.into_iter().map(line))
                     .map(|samples| (samples, Vec::new()))
-                    .map_err(|(place, reason)| records::error(&self.path, list, place, reason));
+                    .map_err(|(place, fault)| records::error(&self.path, list, place, fault));
             }
             let mut left_out = Vec::new();
             let mut sample: Option<LogSample> = None;
@@ -331,7 +333,7 @@ impl Samples for Source {
                     Some(_) => parse::<Line<false>>(&bytes)
                         .and_then(|mut line| line_scores(card, filter, &mut line, &mut reasons)),
                 };
-                let failed = |reason: String| records::error(&self.path, list, place, reason);
+                let failed = |fault: LogFault| records::error(&self.path, list, place, fault);
                 scores.extend(read.map_err(failed)?);
                 left_out.extend(reasons.into_iter().map(failed));
             }

@@ -3,6 +3,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::super::fault::LogFault;
 use super::super::json::{id_text, parse, plain};
 use super::super::limits::{check_copies, check_scores};
 use super::super::records::Place;
@@ -22,11 +23,11 @@ pub(super) fn samples<'a>(
     names: &HashMap<String, String>,
     own_ids: bool,
     lines: impl Iterator<Item = (&'a str, Place, Vec<u8>)>,
-) -> Result<Vec<LogSample>, (Place, String)> {
+) -> Result<Vec<LogSample>, (Place, LogFault)> {
     let mut samples: Vec<LogSample> = Vec::new();
     let (mut explanations, mut readings) = (Vec::new(), Vec::new());
     for (filter, index, bytes) in lines {
-        let failed = |reason: String| (index, reason);
+        let failed = |fault: LogFault| (index, fault);
         let mut line = parse::<Line<true>>(&bytes).map_err(failed)?;
         let metrics = line.metrics.take().unwrap_or_default();
         check_scores(metrics.len()).map_err(failed)?;
@@ -84,7 +85,7 @@ fn of_document(
     id: Option<String>,
     numbers: &[Value],
     errors: &[Value],
-) -> Result<Vec<LogSample>, String> {
+) -> Result<Vec<LogSample>, LogFault> {
     // In a list of their own, in order of the samples.
     let responses: Vec<Value> = match line.responses.get(0) {
         Some(Value::Array(responses)) => responses.clone(),

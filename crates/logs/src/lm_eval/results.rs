@@ -4,6 +4,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::super::fault::LogFault;
 use super::super::identity::{arguments, model_name};
 use super::super::json::{Ordered, add, count, plain};
 use super::super::limits::{MOST_SCORERS, Scorers, check_figures, check_scores};
@@ -174,7 +175,7 @@ impl Results {
         let mut scorers = Scorers::default();
         let mut reported = Vec::new();
         let names = self.own_names(task);
-        let refused = |reason: String| LogError::unread_at(path, format!("the results of {task}"), reason);
+        let refused = |fault: LogFault| LogError::unread_at(path, format!("the results of {task}"), fault);
         let entries = self.results.get(task).map(|entries| entries.0.as_slice()).unwrap_or_default();
         check_scores(names.len()).map_err(refused)?;
         check_figures(entries.len()).map_err(refused)?;
