@@ -362,3 +362,31 @@ impl TrainSettings {
         (self.warm_up > after).then(|| self.learning_rate * after as f64 / self.warm_up as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stored settings with every field. A resumed training compares a digest of this text, so it may not change.
+    const FULL: &str = concat!(
+        r#"{"size":{"layers":2,"hidden":128,"intermediate":448,"heads":4,"kv_heads":2},"position":"alibi-reversed","#,
+        r#""tokenizer":{"digits":3,"groups":"left-to-right","words":256},"tasks":["add_Integer"],"#,
+        r#""styles":["question","rule-following"],"then":{"tasks":["max_Integer"],"after":8},"lengths":[1,2,2],"#,
+        r#""beyond":[3],"format":{"reversal":"int","zero_padding":true,"index_hints":30},"any_shorter_operand":true,"#,
+        r#""splits":2,"seed":18446744073709551615,"batch":32,"steps":40,"#,
+        r#""until":{"accuracy":0.95,"every_length":true,"restarts":2},"learning_rate":0.003,"warm_up":5,"#,
+        r#""optimiser":{"beta1":0.9,"beta2":0.98,"eps":1e-8,"weight_decay":0.0,"clip":1.0},"validate_every":20,"#,
+        r#""validation":12,"context":128,"parts":2,"stored":"bf16"}"#,
+    );
+
+    #[test]
+    fn stored_settings_keep_their_text() {
+        let read: TrainSettings = serde_json::from_str(FULL).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), FULL);
+        let first = TrainSettings { styles: questions(), then: None, until: None, splits: SplitVersion::One, ..read };
+        let text = serde_json::to_string(&first).unwrap();
+        let left_out = ["styles", "then", "until", "splits"].map(|key| text.contains(&format!("\"{key}\":")));
+        assert_eq!(left_out, [false; 4], "{text}");
+        assert_eq!(serde_json::from_str::<TrainSettings>(&text).unwrap(), first);
+    }
+}

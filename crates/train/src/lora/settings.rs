@@ -232,3 +232,38 @@ impl LoraSettings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stored settings with every field. A resumed training compares a digest of this text, so it may not change.
+    const FULL: &str = concat!(
+        r#"{"base":{"model":"m","path":"/m","files":{"model.gguf":"00"},"allow_config":["key"]},"#,
+        r#""retrofit":{"nope":true,"single_digits":true},"#,
+        r#""adapters":{"rank":16,"alpha":32.0,"targets":["q_proj"],"dropout":0.1},DATA,"prompt":"chat","seed":3,"#,
+        r#""batch":16,"accumulate":2,"parts":2,"steps":200,"learning_rate":0.001,"warm_up":10,"#,
+        r#""optimiser":{"beta1":0.9,"beta2":0.999,"eps":1e-8,"weight_decay":0.01,"clip":1.0},"validate_every":50,"#,
+        r#""validation":20,"context":1024}"#,
+    );
+
+    const DATA: [&str; 2] = [
+        concat!(
+            r#""data":{"kind":"questions","tasks":["add_Integer"],"lengths":[1,2],"beyond":[3],"#,
+            r#""format":{"reversal":"none","zero_padding":false},"any_shorter_operand":true,"rule_following":true}"#,
+        ),
+        concat!(
+            r#""data":{"kind":"pairs","file":"rows.jsonl","sha256":"00","held_out":0.1,"prompt_field":"p","#,
+            r#""completion_field":"c","system":"s","separator":" "}"#,
+        ),
+    ];
+
+    #[test]
+    fn stored_settings_keep_their_text() {
+        for data in DATA {
+            let text = FULL.replace("DATA", data);
+            let read: LoraSettings = serde_json::from_str(&text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
+    }
+}
