@@ -4,37 +4,24 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use candle_core::Device;
-use earnest_train::{
-    AdamWSettings, AnswerStyle, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion, StoredType,
-    TokenizerSettings, TrainError, TrainEvent, TrainSettings, Trainer,
-};
+use earnest_train::{Size, TrainError, TrainEvent, TrainSettings, Trainer};
 
 fn main() -> Result<(), TrainError> {
     let folder = std::env::args_os().nth(1).map_or_else(|| std::env::temp_dir().join("number-model"), PathBuf::from);
     let settings = TrainSettings {
         size: Size { layers: 2, hidden: 48, intermediate: 96, heads: 4, kv_heads: 2 },
-        position: PositionEncoding::Rope,
-        tokenizer: TokenizerSettings { digits: 1, groups: DigitGroups::RightAligned, words: 256 },
         tasks: vec!["add_Integer".into()],
-        styles: vec![AnswerStyle::Question],
-        then: None,
         lengths: vec![1, 2],
         beyond: vec![3],
-        format: FormatSettings::default(),
         any_shorter_operand: true,
-        splits: SplitVersion::Two,
-        seed: 1,
         batch: 32,
         steps: 40,
-        until: None,
         learning_rate: 3e-3,
         warm_up: 5,
-        optimiser: AdamWSettings::default(),
         validate_every: 20,
         validation: 20,
         context: 128,
-        parts: 2,
-        stored: StoredType::F32,
+        ..TrainSettings::default()
     };
     let mut trainer = Trainer::open(settings, &folder, &Device::Cpu)?;
     println!("{} parameters", trainer.parameter_count());

@@ -107,37 +107,24 @@ pub(crate) mod tests {
     use candle_core::Device;
 
     use super::*;
-    use crate::{
-        AdamWSettings, AnswerStyle, CellScore, DigitGroups, FormatSettings, PositionEncoding, Size, SplitVersion,
-        StoredType, TokenizerSettings, TrainEvent, TrainOutcome, TrainSettings, Trainer,
-    };
+    use crate::{AnswerStyle, CellScore, Size, TokenizerSettings, TrainEvent, TrainOutcome, TrainSettings, Trainer};
 
     /// A training of a second: the first digits of pi.
     pub(crate) fn tiny() -> TrainSettings {
         TrainSettings {
             size: Size { layers: 1, hidden: 16, intermediate: 32, heads: 2, kv_heads: 1 },
-            position: PositionEncoding::Rope,
-            tokenizer: TokenizerSettings { digits: 1, groups: DigitGroups::RightAligned, words: 8 },
+            tokenizer: TokenizerSettings { words: 8, ..TokenizerSettings::default() },
             tasks: vec!["memorise:pi".into()],
-            styles: vec![AnswerStyle::Question],
-            then: None,
             lengths: vec![4],
-            beyond: vec![],
-            format: FormatSettings::default(),
-            any_shorter_operand: false,
-            splits: SplitVersion::Two,
-            seed: 1,
             batch: 8,
             steps: 16,
-            until: None,
             learning_rate: 1e-2,
             warm_up: 2,
-            optimiser: AdamWSettings::default(),
             validate_every: 8,
             validation: 4,
             context: 32,
             parts: 1,
-            stored: StoredType::F32,
+            ..TrainSettings::default()
         }
     }
 

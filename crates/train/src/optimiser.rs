@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kernels::{self, Update};
 use super::norm::contiguous_values;
-use super::{Gradients, Parameters};
+use super::{Gradients, Parameters, TrainError};
 
 /// Settings of AdamW. The defaults are those of the paper's program (transformers' Trainer).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,27 @@ pub struct AdamWSettings {
 impl Default for AdamWSettings {
     fn default() -> Self {
         AdamWSettings { beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, clip: 1.0 }
+    }
+}
+
+impl AdamWSettings {
+    /// Checks that the settings are numbers that an optimiser can have.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`].
+    pub(crate) fn check(&self) -> std::result::Result<(), TrainError> {
+        let AdamWSettings { beta1, beta2, eps, weight_decay, clip } = *self;
+        let invalid = |setting, problem: &str| Err(TrainError::Setting { setting, problem: problem.to_owned() });
+        if ![beta1, beta2].iter().all(|beta| (0.0..1.0).contains(beta)) {
+            return invalid("beta2", "beta1 and beta2 must be at least 0 and below 1");
+        }
+        if !(weight_decay >= 0.0 && weight_decay.is_finite()) {
+            return invalid("weight_decay", "it must not be negative");
+        }
+        if !(eps > 0.0 && eps.is_finite() && clip > 0.0) {
+            return invalid("clip", "clip and eps must be positive");
+        }
+        Ok(())
     }
 }
 

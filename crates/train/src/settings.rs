@@ -121,6 +121,37 @@ pub struct TrainSettings {
     pub stored: StoredType,
 }
 
+impl Default for TrainSettings {
+    /// The settings of a small model of additions, which are the defaults of options and experiment files.
+    fn default() -> Self {
+        TrainSettings {
+            size: Size::NAMED[0].1,
+            position: PositionEncoding::default(),
+            tokenizer: TokenizerSettings::default(),
+            tasks: vec!["add_Integer".to_owned()],
+            styles: questions(),
+            then: None,
+            lengths: (1..=8).collect(),
+            beyond: Vec::new(),
+            format: FormatSettings::default(),
+            any_shorter_operand: false,
+            splits: SplitVersion::default(),
+            seed: 1,
+            batch: 128,
+            steps: 2000,
+            until: None,
+            learning_rate: 2e-3,
+            warm_up: 100,
+            optimiser: AdamWSettings::default(),
+            validate_every: 250,
+            validation: 50,
+            context: 512,
+            parts: two(),
+            stored: StoredType::default(),
+        }
+    }
+}
+
 fn questions() -> Vec<AnswerStyle> {
     vec![AnswerStyle::Question]
 }
@@ -142,16 +173,16 @@ fn two() -> usize {
 }
 
 /// Most words of a tokenizer: each is a row of the embedding. Models of published tokenizers have some 200,000.
-const MOST_WORDS: usize = 1 << 17;
+const MOST_WORDS: u64 = 1 << 17;
 
 /// Most examples per step: the activations of all of them are in memory.
-const MOST_BATCH: usize = 1 << 12;
+const MOST_BATCH: u64 = 1 << 12;
 
 /// Longest context in tokens.
-const MOST_CONTEXT: usize = 1 << 16;
+const MOST_CONTEXT: u64 = 1 << 16;
 
 /// Most questions per task and length in a validation, and in all of it.
-const MOST_VALIDATION: usize = 1_000_000;
+const MOST_VALIDATION: u64 = 1_000_000;
 pub(crate) const MOST_QUESTIONS: usize = 10_000_000;
 
 /// Most steps of an attempt: years of the fastest training, and sums of all attempts fit their type.
@@ -159,6 +190,28 @@ pub(crate) const MOST_STEPS: u64 = 1_000_000_000;
 
 /// Most restarts of a training that misses its criterion.
 const MOST_RESTARTS: u64 = 100;
+
+/// Checks what trainings from scratch and of adapters have alike; `most` has settings by name, with the most that they may be.
+///
+/// # Errors
+/// [`TrainError::Setting`] with the setting's name.
+pub(crate) fn check_numbers(
+    most: &[(&'static str, u64, u64)],
+    learning_rate: f64,
+    [validate_every, validation]: [u64; 2],
+) -> Result<(), TrainError> {
+    let invalid = |setting, problem: String| Err(TrainError::Setting { setting, problem });
+    if let Some((setting, number, most)) = most.iter().find(|(_, number, most)| number > most) {
+        return invalid(setting, format!("{number} is more than {most}"));
+    }
+    if !(learning_rate > 0.0 && learning_rate.is_finite()) {
+        return invalid("learning_rate", "it must be positive".to_owned());
+    }
+    if validate_every == 0 || validation == 0 {
+        return invalid("validation", "validate_every and validation must be at least 1".to_owned());
+    }
+    Ok(())
+}
 
 impl TrainSettings {
     /// Returns the tasks of the first phase.
@@ -261,24 +314,17 @@ impl TrainSettings {
         if self.tasks.is_empty() || self.lengths.is_empty() {
             return invalid("tasks", "name at least one task and one length");
         }
-        let bounded = [
-            ("words", self.tokenizer.words, MOST_WORDS),
-            ("batch", self.batch, MOST_BATCH),
-            ("context", self.context, MOST_CONTEXT),
-            ("validation", self.validation, MOST_VALIDATION),
+        let most = [
+            ("words", self.tokenizer.words as u64, MOST_WORDS),
+            ("batch", self.batch as u64, MOST_BATCH),
+            ("context", self.context as u64, MOST_CONTEXT),
+            ("validation", self.validation as u64, MOST_VALIDATION),
+            ("steps", self.steps, MOST_STEPS),
         ];
-        if let Some((setting, number, most)) = bounded.into_iter().find(|(_, number, most)| number > most) {
-            return invalid(setting, &format!("{number} is more than {most}"));
-        }
-        if self.steps > MOST_STEPS {
-            return invalid("steps", &format!("{} is more than {MOST_STEPS}", self.steps));
-        }
+        check_numbers(&most, self.learning_rate, [self.validate_every, self.validation as u64])?;
         self.check_questions("validation", self.validation)?;
         if self.batch == 0 || self.steps == 0 || self.parts == 0 || self.parts > self.batch {
             return invalid("batch", "batch, steps and parts must be at least 1, and parts at most batch");
-        }
-        if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
-            return invalid("learning_rate", "it must be positive");
         }
         if let Some(Criterion { accuracy: Accuracy(accuracy), restarts, .. }) = self.until {
             if !(accuracy > 0.0 && accuracy <= 1.0) {
@@ -291,19 +337,7 @@ impl TrainSettings {
                 return invalid("restarts", &format!("{restarts} is more than {MOST_RESTARTS}"));
             }
         }
-        let AdamWSettings { beta1, beta2, eps, weight_decay, clip } = self.optimiser;
-        if ![beta1, beta2].iter().all(|beta| (0.0..1.0).contains(beta)) {
-            return invalid("beta2", "beta1 and beta2 must be at least 0 and below 1");
-        }
-        if !(weight_decay >= 0.0 && weight_decay.is_finite()) {
-            return invalid("weight_decay", "it must not be negative");
-        }
-        if !(eps > 0.0 && eps.is_finite() && clip > 0.0) {
-            return invalid("clip", "clip and eps must be positive");
-        }
-        if self.validate_every == 0 || self.validation == 0 {
-            return invalid("validation", "validate_every and validation must be at least 1");
-        }
+        self.optimiser.check()?;
         if let Some(length) = self.beyond.iter().find(|length| self.lengths.contains(length)) {
             let problem = format!("length {length} is also in lengths; beyond is for lengths outside training");
             return Err(TrainError::Setting { setting: "beyond", problem });

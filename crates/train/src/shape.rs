@@ -65,9 +65,14 @@ impl Size {
         ("3b", Size { layers: 24, hidden: 3072, intermediate: 10_752, heads: 24, kv_heads: 6 }),
     ];
 
-    /// Returns the size with this name, ignoring case.
-    pub fn named(name: &str) -> Option<Size> {
-        Self::NAMED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, size)| *size)
+    /// Parses a name, ignoring case, or five numbers joined by commas, which [`Size::check`] checks.
+    pub fn parse(text: &str) -> Option<Size> {
+        if let Some((_, size)) = Self::NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
+            return Some(*size);
+        }
+        let numbers: Vec<usize> = text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<_>>()?;
+        let [layers, hidden, intermediate, heads, kv_heads] = numbers.try_into().ok()?;
+        Some(Size { layers, hidden, intermediate, heads, kv_heads })
     }
 
     /// Returns the width of a head.
@@ -221,7 +226,7 @@ mod tests {
     fn table_11_counts() {
         // Parameters without embeddings, counted independently from the table's widths.
         for (name, count) in [("0.1b", 109_069_312), ("0.9b", 872_482_816), ("3B", 2_944_551_936)] {
-            assert_eq!(Size::named(name).unwrap().parameters(), count, "{name}");
+            assert_eq!(Size::parse(name).unwrap().parameters(), count, "{name}");
         }
         assert!(Size::NAMED.iter().all(|(_, size)| size.check().is_ok()));
     }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::number_model::StoredArg;
+use super::shared_args::STORED;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
+use crate::cli::values::one_of;
 use earnest_models::checkpoint::WeightFormat;
-use earnest_train::{AdapterFolder, Base, Merged, merge};
+use earnest_train::{AdapterFolder, Base, Merged, StoredType, merge};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -37,8 +38,8 @@ pub struct MergeArgs {
     pub out: PathBuf,
 
     /// Element type of the weights
-    #[arg(long, value_name = "TYPE", value_enum, default_value_t = StoredArg::F32)]
-    pub store: StoredArg,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = one_of(STORED))]
+    pub store: StoredType,
 
     /// Print one JSON document
     #[arg(long)]
@@ -62,7 +63,7 @@ pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
     let path = locate(&args.model, &args.hub, WeightFormat::default(), printer)?.path().to_owned();
     let base = Base::open_allowing(&path, &args.hub.allow_config, retrofit.unwrap_or_default())?;
     printer.message(&format!("writing {} parameters", base.checkpoint().config.parameter_count()));
-    let merged = merge(&base, adapters.as_ref(), &args.out, args.store.stored())?;
+    let merged = merge(&base, adapters.as_ref(), &args.out, args.store)?;
     if args.json {
         let Merged { architecture, adapted, bytes } = &merged;
         printer.json(&Outcome { folder: &args.out, architecture, adapted: *adapted, bytes: *bytes })?;

@@ -3,19 +3,20 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use candle_core::Device;
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::next::{Learnt, next};
 use super::progress::{Progress, table};
 use super::rate::{RateArg, search};
-use super::shared_args::{OptimiserArgs, names_of};
+use super::shared_args::{OptimiserArgs, STORED, names_of};
 use super::threads::{choose_threads, warn_of_warm_up};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
+use crate::cli::values::one_of;
 use earnest_digest::input;
 use earnest_eval::model::as_model;
 use earnest_models::hub::HubSettings;
@@ -68,28 +69,28 @@ pub struct NewModelArgs {
     pub size: Size,
 
     /// Position encoding
-    #[arg(long, value_name = "ENCODING", value_enum, default_value_t = PositionArg::Rope, help_heading = "Model")]
-    pub position: PositionArg,
+    #[arg(long, value_name = "ENCODING", default_value = "rope", value_parser = one_of(POSITIONS), help_heading = "Model")]
+    pub position: PositionEncoding,
 
     /// Maximum number of digits per token
     #[arg(long, value_name = "1|2|3", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3), help_heading = "Model")]
     pub digits: u8,
 
     /// Grouping of longer runs of digits into tokens; `places` makes a digit and its position in the number one token
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = GroupsArg::RightAligned, help_heading = "Model")]
-    pub groups: GroupsArg,
+    #[arg(long, value_name = "HOW", default_value = "right-aligned", value_parser = one_of(GROUPS), help_heading = "Model")]
+    pub groups: DigitGroups,
 
     /// Maximum number of word tokens in the vocabulary
-    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Model")]
+    #[arg(long, value_name = "N", default_value_t = defaults().tokenizer.words, help_heading = "Model")]
     pub words: usize,
 
     /// Longest sequence in tokens
-    #[arg(long, value_name = "TOKENS", default_value_t = 512, help_heading = "Model")]
+    #[arg(long, value_name = "TOKENS", default_value_t = defaults().context, help_heading = "Model")]
     pub context: usize,
 
     /// Element type of the written weights; training is in f32
-    #[arg(long, value_name = "TYPE", value_enum, default_value_t = StoredArg::F32, help_heading = "Model")]
-    pub store: StoredArg,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = one_of(STORED), help_heading = "Model")]
+    pub store: StoredType,
 
     /// NUPA or Arithmetic-Bench tasks, separated by commas, e.g. add_Integer,arithmetic-bench:copy
     #[arg(
@@ -131,11 +132,11 @@ pub struct NewModelArgs {
     pub index_hints: Option<usize>,
 
     /// Seed of the weights and questions
-    #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = "Training")]
+    #[arg(long, value_name = "SEED", default_value_t = defaults().seed, help_heading = "Training")]
     pub seed: u64,
 
     /// Number of optimiser steps; with --until, the most of them
-    #[arg(long, value_name = "N", default_value_t = 2000, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().steps, help_heading = "Training")]
     pub steps: u64,
 
     /// Criterion that ends the training at a validation: "accuracy 95 %" for exact match averaged over the trained lengths, "every length 95 %" for
@@ -148,7 +149,7 @@ pub struct NewModelArgs {
     pub restarts: u64,
 
     /// Questions per step
-    #[arg(long, value_name = "N", default_value_t = 128, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().batch, help_heading = "Training")]
     pub batch: usize,
 
     /// Peak learning rate, with cosine decay to zero; `search` tries several in short trainings and takes the one of the lowest
@@ -161,7 +162,7 @@ pub struct NewModelArgs {
     pub trial_steps: Option<u64>,
 
     /// Warm-up steps, in which the learning rate rises to its peak
-    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().warm_up, help_heading = "Training")]
     pub warm_up: u64,
 
     #[command(flatten)]
@@ -169,54 +170,40 @@ pub struct NewModelArgs {
 
     /// Steps between validations; each saves the state, and the model if it is the best so far (with random groups always,
     /// because validation knows only one of several spellings)
-    #[arg(long, value_name = "N", default_value_t = 250, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().validate_every, help_heading = "Training")]
     pub validate_every: u64,
 
     /// Validation questions per task and length
-    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().validation, help_heading = "Training")]
     pub validation: usize,
 
     /// Number of parts of a batch computed in parallel, at most one per core
-    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().parts, help_heading = "Training")]
     pub parts: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PositionArg {
-    /// Rotary embedding
-    Rope,
-    /// No encoding, only the causal mask
-    Nope,
-    /// Attention penalty, linear in the distance
-    Alibi,
-    /// The same with the sign of the paper's program, which favours distant tokens; for the CPU only
-    AlibiReversed,
+/// Defaults of the settings, but for those that are text.
+fn defaults() -> TrainSettings {
+    TrainSettings::default()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum GroupsArg {
-    LeftToRight,
-    RightAligned,
-    Random,
-    Places,
-}
+const POSITIONS: &[(&str, &str, PositionEncoding)] = &[
+    ("rope", "Rotary embedding", PositionEncoding::Rope),
+    ("nope", "No encoding, only the causal mask", PositionEncoding::Nope),
+    ("alibi", "Attention penalty, linear in the distance", PositionEncoding::Alibi),
+    (
+        "alibi-reversed",
+        "The same with the sign of the paper's program, which favours distant tokens; for the CPU only",
+        PositionEncoding::AlibiReversed,
+    ),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StoredArg {
-    F32,
-    Bf16,
-    F16,
-}
-
-impl StoredArg {
-    pub fn stored(self) -> StoredType {
-        match self {
-            StoredArg::F32 => StoredType::F32,
-            StoredArg::Bf16 => StoredType::Bf16,
-            StoredArg::F16 => StoredType::F16,
-        }
-    }
-}
+const GROUPS: &[(&str, &str, DigitGroups)] = &[
+    ("left-to-right", "", DigitGroups::LeftToRight),
+    ("right-aligned", "", DigitGroups::RightAligned),
+    ("random", "", DigitGroups::Random),
+    ("places", "", DigitGroups::Places),
+];
 
 /// Lengths in which repeats count: `1-4,3,4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,21 +226,10 @@ impl std::str::FromStr for Weighted {
 }
 
 fn size(text: &str) -> Result<Size, String> {
-    if let Some(size) = Size::named(text) {
-        return Ok(size);
-    }
-    let numbers: Vec<usize> = text.split(',').map_while(|part| part.trim().parse().ok()).collect();
-    let found = match numbers[..] {
-        [layers, hidden, intermediate, heads, kv_heads] if text.split(',').count() == 5 => {
-            Size { layers, hidden, intermediate, heads, kv_heads }
-        }
-        _ => {
-            let names: Vec<&str> = Size::NAMED.iter().map(|(name, _)| *name).collect();
-            return Err(format!("expected one of {}, or five numbers", names.join(", ")));
-        }
-    };
-    found.check().map_err(|error| error.to_string())?;
-    Ok(found)
+    let names = || Size::NAMED.map(|(name, _)| name).join(", ");
+    let size = Size::parse(text).ok_or_else(|| format!("expected one of {}, or five numbers", names()))?;
+    size.check().map_err(|error| error.to_string())?;
+    Ok(size)
 }
 
 impl NumberModelArgs {
@@ -261,20 +237,10 @@ impl NumberModelArgs {
     fn new_settings(&self, rate: f64) -> TrainSettings {
         TrainSettings {
             size: self.new.size,
-            position: match self.new.position {
-                PositionArg::Rope => PositionEncoding::Rope,
-                PositionArg::Nope => PositionEncoding::Nope,
-                PositionArg::Alibi => PositionEncoding::Alibi,
-                PositionArg::AlibiReversed => PositionEncoding::AlibiReversed,
-            },
+            position: self.new.position,
             tokenizer: TokenizerSettings {
                 digits: usize::from(self.new.digits),
-                groups: match self.new.groups {
-                    GroupsArg::LeftToRight => DigitGroups::LeftToRight,
-                    GroupsArg::RightAligned => DigitGroups::RightAligned,
-                    GroupsArg::Random => DigitGroups::Random,
-                    GroupsArg::Places => DigitGroups::Places,
-                },
+                groups: self.new.groups,
                 words: self.new.words,
             },
             tasks: self.new.tasks.clone(),
@@ -304,7 +270,7 @@ impl NumberModelArgs {
             validation: self.new.validation,
             context: self.new.context,
             parts: self.new.parts,
-            stored: self.new.store.stored(),
+            stored: self.new.store,
         }
     }
 
@@ -459,6 +425,8 @@ pub fn execute(args: &NumberModelArgs, printer: Printer) -> Result<Exit, CliErro
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
 
     #[test]
@@ -471,6 +439,14 @@ mod tests {
         for wrong in ["7b", "3,192,512,6", "3,192,512,6,2,1", "3,192,x,6,2", "3,190,512,6,2"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_settings_without_options_are_the_usual_ones() {
+        let command = NumberModelArgs::augment_args(clap::Command::new("number-model"));
+        let given = command.try_get_matches_from(["number-model", "--out", "model"]).unwrap();
+        let args = NumberModelArgs::from_arg_matches(&given).unwrap();
+        assert_eq!(args.new_settings(0.0), TrainSettings::default());
     }
 
     #[test]

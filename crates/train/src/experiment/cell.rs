@@ -89,15 +89,7 @@ pub(super) fn position(text: &str) -> Result<PositionEncoding, AxisError> {
 
 /// Parses a size.
 pub(super) fn size(text: &str) -> Result<Size, AxisError> {
-    if let Some(size) = Size::named(text) {
-        return Ok(size);
-    }
-    let numbers: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    let Some([layers, hidden, intermediate, heads, kv_heads]) = numbers.as_deref() else {
-        return Err(AxisError::Size(text.to_owned()));
-    };
-    let size =
-        Size { layers: *layers, hidden: *hidden, intermediate: *intermediate, heads: *heads, kv_heads: *kv_heads };
+    let size = Size::parse(text).ok_or_else(|| AxisError::Size(text.to_owned()))?;
     size.check()?;
     Ok(size)
 }

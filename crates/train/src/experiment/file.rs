@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::cell::{CellChoice, GridCell, NumberStyle, position, size, tokenizer};
 use super::error::{ExperimentError, ExperimentFileError, GridError};
 use crate::toml_place::line_of;
-use crate::{AdamWSettings, AnswerStyle, Criterion, Goal, NextTasks, SplitVersion, StoredType, TrainSettings};
+use crate::{AdamWSettings, Criterion, Goal, NextTasks, SplitVersion, StoredType, TrainSettings};
 use earnest_digest::toml_file;
 
 /// Most test questions per task and length.
@@ -53,7 +53,7 @@ fn hundred() -> usize {
     100
 }
 
-/// Content of a `[[grid]]`, with `[training]` as its defaults.
+/// Content of a `[[grid]]`, with `[training]` as its defaults, and those of [`TrainSettings`] behind it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Grid {
@@ -61,57 +61,36 @@ struct Grid {
     #[serde(default)]
     label: String,
     task: OneOrMany,
-    #[serde(default = "one_digit")]
-    tokenizer: OneOrMany,
-    #[serde(default = "rope")]
-    position: OneOrMany,
-    #[serde(default = "plain")]
-    format: OneOrMany,
-    #[serde(default = "smallest")]
-    size: OneOrMany,
+    tokenizer: Option<OneOrMany>,
+    position: Option<OneOrMany>,
+    format: Option<OneOrMany>,
+    size: Option<OneOrMany>,
     /// Styles of the answers.
-    #[serde(default = "question")]
-    style: Styles,
+    style: Option<Styles>,
     /// Tasks of a second phase, and the steps of the first.
-    #[serde(default)]
     then: Option<OneOrMany>,
-    #[serde(default)]
     then_after: Option<u64>,
     lengths: Lengths,
-    #[serde(default)]
     beyond: Option<Lengths>,
     #[serde(default)]
     any_shorter_operand: bool,
     #[serde(default)]
     splits: SplitVersion,
-    #[serde(default = "words")]
-    words: usize,
-    #[serde(default = "context")]
-    context: usize,
+    words: Option<usize>,
+    context: Option<usize>,
     steps: u64,
     /// Criterion that ends a training before, and restarts while it is not reached.
-    #[serde(default)]
     until: Option<String>,
-    #[serde(default)]
     restarts: Option<u64>,
-    #[serde(default = "batch")]
-    batch: usize,
-    #[serde(default = "rate")]
-    learning_rate: f64,
-    #[serde(default = "warm_up")]
-    warm_up: u64,
-    #[serde(default = "clip")]
-    clip: f64,
-    #[serde(default = "weight_decay")]
-    weight_decay: f64,
-    #[serde(default = "beta2")]
-    beta2: f64,
-    #[serde(default = "validate_every")]
-    validate_every: u64,
-    #[serde(default = "validation")]
-    validation: usize,
-    #[serde(default = "parts")]
-    parts: usize,
+    batch: Option<usize>,
+    learning_rate: Option<f64>,
+    warm_up: Option<u64>,
+    clip: Option<f64>,
+    weight_decay: Option<f64>,
+    beta2: Option<f64>,
+    validate_every: Option<u64>,
+    validation: Option<usize>,
+    parts: Option<usize>,
     #[serde(default)]
     store: StoredType,
 }
@@ -182,56 +161,6 @@ impl Lengths {
 /// Checks that no length is 0.
 fn positive(lengths: Vec<usize>) -> Result<Vec<usize>, GridError> {
     if lengths.contains(&0) { Err(GridError::ZeroLength) } else { Ok(lengths) }
-}
-
-// The command line's defaults.
-fn one_digit() -> OneOrMany {
-    OneOrMany::Text("1".into())
-}
-fn rope() -> OneOrMany {
-    OneOrMany::Text("rope".into())
-}
-fn plain() -> OneOrMany {
-    OneOrMany::Text("plain".into())
-}
-fn smallest() -> OneOrMany {
-    OneOrMany::Text("0.3m".into())
-}
-fn question() -> Styles {
-    Styles(OneOrMany::Text(AnswerStyle::Question.to_string()))
-}
-fn words() -> usize {
-    1024
-}
-fn context() -> usize {
-    512
-}
-fn batch() -> usize {
-    128
-}
-fn rate() -> f64 {
-    2e-3
-}
-fn warm_up() -> u64 {
-    100
-}
-fn clip() -> f64 {
-    AdamWSettings::default().clip
-}
-fn weight_decay() -> f64 {
-    AdamWSettings::default().weight_decay
-}
-fn beta2() -> f64 {
-    AdamWSettings::default().beta2
-}
-fn validate_every() -> u64 {
-    250
-}
-fn validation() -> usize {
-    50
-}
-fn parts() -> usize {
-    2
 }
 
 impl Experiment {
@@ -344,10 +273,23 @@ fn repeated<T: Eq + Hash>(values: &[T]) -> Option<&T> {
 }
 
 impl Grid {
+    /// Values of the axes: task, tokenizer, position, format and size.
+    fn axes(&self) -> [Vec<String>; 5] {
+        let values = |axis: &Option<OneOrMany>, default: &str| {
+            axis.as_ref().map_or_else(|| vec![default.to_owned()], OneOrMany::values)
+        };
+        [
+            self.task.values(),
+            values(&self.tokenizer, "1"),
+            values(&self.position, "rope"),
+            values(&self.format, "plain"),
+            values(&self.size, "0.3m"),
+        ]
+    }
+
     /// Number of trainings with so many seeds.
     fn trainings(&self, seeds: usize) -> usize {
-        let axes = [&self.task, &self.tokenizer, &self.position, &self.format, &self.size];
-        axes.iter().fold(seeds, |product, axis| product.saturating_mul(axis.values().len()))
+        self.axes().iter().fold(seeds, |product, values| product.saturating_mul(values.len()))
     }
 
     /// Expands the axes to trainings. The seed varies slowest, so that every training runs with the first seed first.
@@ -356,7 +298,7 @@ impl Grid {
         if !self.label.chars().all(allowed) || self.label.starts_with('.') {
             return Err(GridError::Label(self.label.clone()));
         }
-        let axes = [&self.task, &self.tokenizer, &self.position, &self.format, &self.size].map(OneOrMany::values);
+        let axes = self.axes();
         for (axis, values) in ["task", "tokenizer", "position", "format", "size"].into_iter().zip(&axes) {
             if values.is_empty() {
                 return Err(GridError::EmptyAxis(axis));
@@ -394,12 +336,16 @@ impl Grid {
     }
 
     fn settings(&self, choice: &CellChoice, seed: u64) -> Result<TrainSettings, GridError> {
+        let defaults = TrainSettings::default();
         Ok(TrainSettings {
             size: size(&choice.size)?,
             position: position(&choice.position)?,
-            tokenizer: tokenizer(&choice.tokenizer, self.words)?,
+            tokenizer: tokenizer(&choice.tokenizer, self.words.unwrap_or(defaults.tokenizer.words))?,
             tasks: choice.task.split(',').map(|task| task.trim().to_owned()).collect(),
-            styles: self.style.values().iter().map(|style| style.parse()).collect::<Result<_, _>>()?,
+            styles: match &self.style {
+                None => defaults.styles,
+                Some(styles) => styles.values().iter().map(|style| style.parse()).collect::<Result<_, _>>()?,
+            },
             then: match (&self.then, self.then_after) {
                 (None, None) => None,
                 (Some(tasks), Some(after)) => Some(NextTasks { tasks: tasks.values(), after }),
@@ -411,7 +357,7 @@ impl Grid {
             any_shorter_operand: self.any_shorter_operand,
             splits: self.splits,
             seed,
-            batch: self.batch,
+            batch: self.batch.unwrap_or(defaults.batch),
             steps: self.steps,
             until: match (&self.until, self.restarts) {
                 (None, None) => None,
@@ -421,18 +367,18 @@ impl Grid {
                 }
                 (None, Some(_)) => return Err(GridError::RestartsWithoutCriterion),
             },
-            learning_rate: self.learning_rate,
-            warm_up: self.warm_up,
+            learning_rate: self.learning_rate.unwrap_or(defaults.learning_rate),
+            warm_up: self.warm_up.unwrap_or(defaults.warm_up),
             optimiser: AdamWSettings {
-                clip: self.clip,
-                weight_decay: self.weight_decay,
-                beta2: self.beta2,
-                ..AdamWSettings::default()
+                clip: self.clip.unwrap_or(defaults.optimiser.clip),
+                weight_decay: self.weight_decay.unwrap_or(defaults.optimiser.weight_decay),
+                beta2: self.beta2.unwrap_or(defaults.optimiser.beta2),
+                ..defaults.optimiser
             },
-            validate_every: self.validate_every,
-            validation: self.validation,
-            context: self.context,
-            parts: self.parts,
+            validate_every: self.validate_every.unwrap_or(defaults.validate_every),
+            validation: self.validation.unwrap_or(defaults.validation),
+            context: self.context.unwrap_or(defaults.context),
+            parts: self.parts.unwrap_or(defaults.parts),
             stored: self.store,
         })
     }

@@ -1,5 +1,5 @@
 //! Settings of a training of adapters.
-use crate::settings::{MOST_QUESTIONS, MOST_STEPS};
+use crate::settings::{MOST_QUESTIONS, MOST_STEPS, check_numbers};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -128,10 +128,10 @@ pub struct LoraSettings {
 }
 
 /// Most examples per step.
-const MOST_BATCH: usize = 1 << 16;
+const MOST_BATCH: u64 = 1 << 16;
 
 /// Longest sequence in tokens; the longest contexts of published models have a million.
-const MOST_CONTEXT: usize = 1 << 24;
+const MOST_CONTEXT: u64 = 1 << 24;
 
 impl LoraSettings {
     /// Returns the learning rate schedule.
@@ -171,28 +171,19 @@ impl LoraSettings {
         if [self.batch, self.accumulate, self.parts].contains(&0) || self.steps == 0 || self.context == 0 {
             return invalid("batch", "batch, accumulate, parts, steps and context must be at least 1".into());
         }
-        if self.steps > MOST_STEPS {
-            return invalid("steps", format!("{} is more than {MOST_STEPS}", self.steps));
-        }
-        let bounded = [("batch", self.batch, MOST_BATCH), ("context", self.context, MOST_CONTEXT)];
-        if let Some((setting, number, most)) = bounded.into_iter().find(|(_, number, most)| number > most) {
-            return invalid(setting, format!("{number} is more than {most}"));
-        }
-        if self.validation > MOST_QUESTIONS {
-            return invalid("validation", format!("{} is more than {MOST_QUESTIONS}", self.validation));
-        }
+        let most = [
+            ("steps", self.steps, MOST_STEPS),
+            ("batch", self.batch as u64, MOST_BATCH),
+            ("context", self.context as u64, MOST_CONTEXT),
+            ("validation", self.validation as u64, MOST_QUESTIONS as u64),
+        ];
+        check_numbers(&most, self.learning_rate, [self.validate_every, self.validation as u64])?;
         if self.accumulate.saturating_mul(self.parts) > self.batch {
             let problem = format!(
                 "{} examples are too few for {} pieces of {} parts each",
                 self.batch, self.accumulate, self.parts
             );
             return invalid("batch", problem);
-        }
-        if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
-            return invalid("learning_rate", "it must be positive".into());
-        }
-        if self.validate_every == 0 || self.validation == 0 {
-            return invalid("validation", "validate_every and validation must be at least 1".into());
         }
         match &self.data {
             LoraData::Questions { tasks, lengths, beyond, format, rule_following, .. } => {

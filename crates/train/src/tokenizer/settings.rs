@@ -30,6 +30,12 @@ pub struct TokenizerSettings {
     pub words: usize,
 }
 
+impl Default for TokenizerSettings {
+    fn default() -> Self {
+        TokenizerSettings { digits: 1, groups: DigitGroups::default(), words: default_words() }
+    }
+}
+
 fn default_words() -> usize {
     1024
 }

@@ -1,19 +1,21 @@
 //! Options of `earnest train lora`, and the settings of a new or resumed training.
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
-use crate::cli::train::number_model::{StoredArg, Weighted};
-use crate::cli::train::shared_args::{OptimiserArgs, names_of};
+use crate::cli::train::number_model::Weighted;
+use crate::cli::train::shared_args::{OptimiserArgs, STORED, names_of};
+use crate::cli::values::one_of;
 use earnest_digest::input;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_train::{
-    AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, PromptForm, Retrofit, TARGETS,
+    AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, PromptForm, Retrofit, StoredType,
+    TARGETS,
 };
 
 #[derive(Debug, Args)]
@@ -61,8 +63,8 @@ pub struct LoraArgs {
     pub merge: Option<PathBuf>,
 
     /// Element type of the merged weights
-    #[arg(long, value_name = "TYPE", value_enum, default_value_t = StoredArg::F32)]
-    pub store: StoredArg,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = one_of(STORED))]
+    pub store: StoredType,
 
     #[command(flatten)]
     pub new: TrainingArgs,
@@ -103,8 +105,8 @@ pub struct TrainingArgs {
     pub questions: QuestionArgs,
 
     /// Prompt format: plain text, or the checkpoint's chat template
-    #[arg(long, value_name = "PROMPT", value_enum, default_value_t = PromptArg::Raw, help_heading = "Questions")]
-    pub prompt: PromptArg,
+    #[arg(long, value_name = "PROMPT", default_value = "raw", value_parser = one_of(PROMPTS), help_heading = "Questions")]
+    pub prompt: PromptForm,
 
     /// File of prompts and completions to train on instead, in any format and with any usual column that `earnest run` reads
     #[arg(long, value_name = "FILE", conflicts_with_all = names_of::<QuestionArgs>(), help_heading = "Pairs of your own")]
@@ -227,11 +229,7 @@ pub struct QuestionArgs {
 /// Default of `--context`, in tokens.
 const DEFAULT_CONTEXT: usize = 1024;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PromptArg {
-    Raw,
-    Chat,
-}
+const PROMPTS: &[(&str, &str, PromptForm)] = &[("raw", "", PromptForm::Raw), ("chat", "", PromptForm::Chat)];
 
 impl LoraArgs {
     fn data(&self) -> Result<LoraData, CliError> {
@@ -282,10 +280,7 @@ impl LoraArgs {
                 dropout: self.new.dropout,
             },
             data: self.data()?,
-            prompt: match self.new.prompt {
-                PromptArg::Raw => PromptForm::Raw,
-                PromptArg::Chat => PromptForm::Chat,
-            },
+            prompt: self.new.prompt,
             seed: self.new.seed,
             batch: self.new.batch,
             accumulate: self.new.accumulate,

@@ -85,7 +85,7 @@ pub fn execute(args: &LoraArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut merged_text = String::new();
     if let Some(folder) = &args.merge {
         let adapters = AdapterFolder::open(&args.out)?;
-        let merged = merge(trainer.base(), Some(&adapters), folder, args.store.stored())?;
+        let merged = merge(trainer.base(), Some(&adapters), folder, args.store)?;
         merged_text = merged_line(&merged, folder);
     }
     if args.json {
