@@ -46,8 +46,8 @@ pub use error::TrainError;
 pub(crate) use folder::write_atomic;
 pub use folder::{StoredType, lock_folder, write_model};
 pub use lora::{
-    AdapterFolder, Base, BaseRecord, FineTuned, LoraData, LoraSettings, LoraTrainer, Merged, PromptForm, Retrofit,
-    merge,
+    AdapterFolder, Base, BaseRecord, FineTuned, LoraData, LoraSettings, LoraTrainer, LoraTraining, Merged, PromptForm,
+    Retrofit, merge,
 };
 pub use loss::{answer_loss, answer_scores};
 pub use memorise::{Constant, DigitQuestion, UnknownConstant};

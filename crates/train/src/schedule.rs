@@ -24,6 +24,11 @@ impl Schedule {
         let done = ((step - self.warm_up) as f64 / decay_steps).min(1.0);
         self.peak * (self.floor + (1.0 - self.floor) * 0.5 * (1.0 + (std::f64::consts::PI * done).cos()))
     }
+
+    /// Returns the highest learning rate if the steps end during the warm-up, before the peak.
+    pub fn below_peak(&self) -> Option<f64> {
+        (self.warm_up > self.steps).then(|| self.peak * self.steps as f64 / self.warm_up as f64)
+    }
 }
 
 #[cfg(test)]
@@ -40,6 +45,7 @@ mod tests {
         assert_eq!(schedule.rate(500), schedule.rate(110));
         let rates: Vec<f64> = (10..=110).map(|step| schedule.rate(step)).collect();
         assert!(rates.windows(2).all(|pair| pair[1] < pair[0]));
+        assert_eq!((schedule.below_peak(), Schedule { steps: 5, ..schedule }.below_peak()), (None, Some(0.5)));
         let none = Schedule { warm_up: 0, ..schedule };
         assert!(none.rate(1) < 1.0 && none.rate(1) > 0.99);
     }

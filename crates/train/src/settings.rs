@@ -257,7 +257,7 @@ impl TrainSettings {
     /// Returns the learning rate of a step, counted from 1.
     pub fn rate(&self, step: u64) -> f64 {
         let (_, step) = self.attempt(step);
-        let over = |steps| Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps, floor: 0.0 };
+        let over = |steps| Schedule { steps, ..self.schedule() };
         match &self.then {
             Some(next) if step > next.after => over(self.steps - next.after).rate(step - next.after),
             Some(next) => over(next.after).rate(step),
@@ -390,10 +390,10 @@ impl TrainSettings {
         self.then.is_some() || self.has_ambiguous_tokenization()
     }
 
-    /// Returns the highest learning rate reached if the steps end during the warm-up, before the peak.
-    pub fn reached_rate(&self) -> Option<f64> {
-        let after = self.then.as_ref().map_or(self.steps, |next| next.after.max(self.steps - next.after));
-        (self.warm_up > after).then(|| self.learning_rate * after as f64 / self.warm_up as f64)
+    /// Returns the learning rate schedule of the longer phase.
+    pub fn schedule(&self) -> Schedule {
+        let steps = self.then.as_ref().map_or(self.steps, |next| next.after.max(self.steps - next.after));
+        Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps, floor: 0.0 }
     }
 }
 

@@ -56,8 +56,7 @@ fn train_and_ask(args: &DncArgs, path: &Path, printer: Printer) -> Result<(Defen
     let experiment = DefenceExperiment::read(path)?;
     let out = experiment.out.clone().unwrap_or_else(|| path.with_extension(""));
     let (training, steps) = (&experiment.training, experiment.training.steps);
-    let reached = (training.warm_up > steps).then(|| training.learning_rate * steps as f64 / training.warm_up as f64);
-    warn_of_warm_up(printer, training.warm_up, training.learning_rate, reached);
+    warn_of_warm_up(printer, training.schedule());
     // LoRA is for models that people use, which are large in the sense of this choice.
     choose_threads(training.parts, usize::MAX);
     let settings = DefenceSettings {

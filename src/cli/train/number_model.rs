@@ -373,7 +373,7 @@ pub fn execute(args: &NumberModelArgs, printer: Printer) -> Result<Exit, CliErro
              the newest model is kept",
         );
     }
-    warn_of_warm_up(printer, settings.warm_up, settings.learning_rate, settings.reached_rate());
+    warn_of_warm_up(printer, settings.schedule());
     let started = Instant::now();
     let mut progress = Progress::new(printer, settings.total_steps());
     let ended = trainer.run(&stop, &mut |event| progress.event(event))?;

@@ -1,5 +1,6 @@
 //! What every training sets and says before it begins: threads, memory, a warm-up that is too long.
 use crate::cli::printer::Printer;
+use earnest_train::Schedule;
 
 /// Parameters from which a part of a batch gains by several threads.
 const LARGE: usize = 20_000_000;
@@ -32,8 +33,9 @@ fn keep_freed_memory() {
 }
 
 /// Warns of a peak learning rate that is never reached.
-pub fn warn_of_warm_up(printer: Printer, warm_up: u64, peak: f64, reached: Option<f64>) {
-    if let Some(reached) = reached {
+pub fn warn_of_warm_up(printer: Printer, schedule: Schedule) {
+    if let Some(reached) = schedule.below_peak() {
+        let Schedule { peak, warm_up, .. } = schedule;
         printer.warning(&format!(
             "the warm-up of {warm_up} steps is longer than the training: the learning rate ends at {reached:.2e} instead of reaching \
              {peak:.2e}; choose a smaller --warm-up"

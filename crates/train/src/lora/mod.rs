@@ -15,5 +15,5 @@ pub use adapter_folder::AdapterFolder;
 pub use base::{Base, Retrofit};
 pub use fine_tuned::FineTuned;
 pub use merge::{Merged, merge};
-pub use settings::{BaseRecord, LoraData, LoraSettings, PromptForm};
+pub use settings::{BaseRecord, LoraData, LoraSettings, LoraTraining, PromptForm};
 pub use trainer::LoraTrainer;

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::Retrofit;
-use crate::{AdamWSettings, AdapterSettings, FormatSettings, Schedule, StreamSettings, TrainError, TrainingTask};
+use crate::{
+    AdamWSettings, AdapterSettings, FormatSettings, Schedule, StoredType, StreamSettings, TARGETS, TrainError,
+    TrainingTask,
+};
 use earnest_results::ModeRequest;
 use earnest_tasks::suite::nupa::{PairRules, ShorterOperand, SplitVersion, rule};
 
@@ -125,6 +128,85 @@ pub struct LoraSettings {
     pub validation: usize,
     /// Longest sequence in tokens.
     pub context: usize,
+}
+
+/// Settings of a training of adapters without its base, data and seed, as options and experiment files have them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoraTraining {
+    /// Rank of the adapters.
+    pub rank: usize,
+    /// Scale of the adapters is alpha / rank.
+    pub alpha: f64,
+    /// Matrices with an adapter.
+    pub targets: Vec<String>,
+    /// Dropout rate of an adapter's inputs.
+    pub dropout: f64,
+    /// Optimiser steps.
+    pub steps: u64,
+    /// Examples a step.
+    pub batch: usize,
+    /// Pieces of a batch computed one after the other.
+    pub accumulate: usize,
+    /// Parts of a piece computed in parallel.
+    pub parts: usize,
+    /// Peak learning rate.
+    pub learning_rate: f64,
+    /// Warm-up steps.
+    pub warm_up: u64,
+    /// Largest norm of the gradients.
+    pub clip: f64,
+    pub weight_decay: f64,
+    /// Decay rate of the second moment.
+    pub beta2: f64,
+    /// Steps between validations.
+    pub validate_every: u64,
+    /// Questions per task and length in a validation, or held-out rows in total.
+    pub validation: usize,
+    /// Share of the rows of pairs held out.
+    pub held_out: f64,
+    /// Longest sequence in tokens; the checkpoint's context if that is shorter.
+    pub context: usize,
+    /// Element type of the merged checkpoint.
+    pub store: StoredType,
+}
+
+impl Default for LoraTraining {
+    fn default() -> Self {
+        let AdamWSettings { clip, weight_decay, beta2, .. } = AdamWSettings::default();
+        LoraTraining {
+            rank: 16,
+            alpha: 32.0,
+            targets: TARGETS.map(str::to_owned).to_vec(),
+            dropout: 0.0,
+            steps: 200,
+            batch: 16,
+            accumulate: 1,
+            parts: 2,
+            learning_rate: 1e-3,
+            warm_up: 10,
+            clip,
+            weight_decay,
+            beta2,
+            validate_every: 50,
+            validation: 20,
+            held_out: 0.1,
+            context: 1024,
+            store: StoredType::F32,
+        }
+    }
+}
+
+impl LoraTraining {
+    /// Returns the settings of the adapters.
+    pub fn adapters(&self) -> AdapterSettings {
+        AdapterSettings { rank: self.rank, alpha: self.alpha, targets: self.targets.clone(), dropout: self.dropout }
+    }
+
+    /// Returns the learning rate schedule.
+    pub fn schedule(&self) -> Schedule {
+        Schedule { peak: self.learning_rate, warm_up: self.warm_up, steps: self.steps, floor: 0.0 }
+    }
 }
 
 /// Most examples per step.

@@ -14,8 +14,8 @@ use crate::cli::values::one_of;
 use earnest_digest::input;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_train::{
-    AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, PromptForm, Retrofit, StoredType,
-    TARGETS,
+    AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, LoraTraining, PromptForm, Retrofit,
+    StoredType,
 };
 
 #[derive(Debug, Args)]
@@ -78,19 +78,19 @@ pub struct LoraArgs {
 #[derive(Debug, Args)]
 pub struct TrainingArgs {
     /// Rank of the adapters
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Adapters")]
+    #[arg(long, value_name = "N", default_value_t = defaults().rank, help_heading = "Adapters")]
     pub rank: usize,
 
     /// Scale of the adapters: alpha / rank
-    #[arg(long, value_name = "ALPHA", default_value_t = 32.0, help_heading = "Adapters")]
+    #[arg(long, value_name = "ALPHA", default_value_t = defaults().alpha, help_heading = "Adapters")]
     pub alpha: f64,
 
     /// Matrices that get an adapter
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values_t = TARGETS.map(str::to_owned), help_heading = "Adapters")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values_t = defaults().targets, help_heading = "Adapters")]
     pub targets: Vec<String>,
 
     /// Dropout rate of an adapter's inputs
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Adapters")]
+    #[arg(long, value_name = "SHARE", default_value_t = defaults().dropout, help_heading = "Adapters")]
     pub dropout: f64,
 
     /// Remove the rotary embedding (NoPE, Table 18); the result is a SmolLM3ForCausalLM without it
@@ -113,7 +113,7 @@ pub struct TrainingArgs {
     pub pairs: Option<PathBuf>,
 
     /// Fraction of the rows held out for validation
-    #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "pairs", help_heading = "Pairs of your own")]
+    #[arg(long, value_name = "SHARE", default_value_t = defaults().held_out, requires = "pairs", help_heading = "Pairs of your own")]
     pub held_out: f64,
 
     /// Field with the prompt [default: as in `earnest run`: question (after body, passage or context), problem, prompt, ...]
@@ -144,38 +144,38 @@ pub struct TrainingArgs {
     pub seed: u64,
 
     /// Number of optimiser steps
-    #[arg(long, value_name = "N", default_value_t = 200, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().steps, help_heading = "Training")]
     pub steps: u64,
 
     /// Examples per step
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().batch, help_heading = "Training")]
     pub batch: usize,
 
     /// Gradient accumulation: number of pieces a batch is computed in; more take less memory
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().accumulate, help_heading = "Training")]
     pub accumulate: usize,
 
     /// Number of parts of a piece computed in parallel, at most one per core
-    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().parts, help_heading = "Training")]
     pub parts: usize,
 
     /// Peak learning rate, with cosine decay to zero
-    #[arg(long, value_name = "RATE", default_value_t = 1e-3, help_heading = "Training")]
+    #[arg(long, value_name = "RATE", default_value_t = defaults().learning_rate, help_heading = "Training")]
     pub learning_rate: f64,
 
     /// Warm-up steps, in which the learning rate rises to its peak
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().warm_up, help_heading = "Training")]
     pub warm_up: u64,
 
     #[command(flatten)]
     pub optimiser: OptimiserArgs,
 
     /// Steps between validations; each saves the state, and the adapters if they are the best so far
-    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().validate_every, help_heading = "Training")]
     pub validate_every: u64,
 
     /// Validation questions per task and length, or held-out rows in total
-    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = defaults().validation, help_heading = "Training")]
     pub validation: usize,
 
     /// Longest sequence in tokens; longer traces are skipped, other longer examples are an error [default: 1024, or the
@@ -226,8 +226,10 @@ pub struct QuestionArgs {
     pub short_operand: String,
 }
 
-/// Default of `--context`, in tokens.
-const DEFAULT_CONTEXT: usize = 1024;
+/// Defaults of the settings.
+fn defaults() -> LoraTraining {
+    LoraTraining::default()
+}
 
 const PROMPTS: &[(&str, &str, PromptForm)] = &[("raw", "", PromptForm::Raw), ("chat", "", PromptForm::Chat)];
 
@@ -291,7 +293,7 @@ impl LoraArgs {
             optimiser: self.new.optimiser.settings(),
             validate_every: self.new.validate_every,
             validation: self.new.validation,
-            context: self.new.context.unwrap_or(DEFAULT_CONTEXT),
+            context: self.new.context.unwrap_or(defaults().context),
         };
         settings.check()?;
         let base = Base::open_allowing(&settings.base.path, &settings.base.allow_config, retrofit)?;

@@ -17,8 +17,8 @@ use crate::cli::printer::Printer;
 use earnest_eval::model::as_model;
 use earnest_models::hub::HubSettings;
 use earnest_train::{
-    AdapterFolder, LoraData, LoraSettings, LoraTrainer, PromptForm, Schedule, TrainError, TrainEvent, TrainOutcome,
-    Validation, lock_folder, merge,
+    AdapterFolder, LoraData, LoraSettings, LoraTrainer, PromptForm, TrainError, TrainEvent, TrainOutcome, Validation,
+    lock_folder, merge,
 };
 
 pub use args::LoraArgs;
@@ -62,9 +62,7 @@ pub fn execute(args: &LoraArgs, printer: Printer) -> Result<Exit, CliError> {
         "{architecture}, {parameters} adapter parameters, {} steps of {} examples{from}",
         settings.steps, settings.batch
     ));
-    let Schedule { peak, warm_up, steps, .. } = settings.schedule();
-    let reached = (warm_up > steps).then(|| peak * steps as f64 / warm_up as f64);
-    warn_of_warm_up(printer, warm_up, peak, reached);
+    warn_of_warm_up(printer, settings.schedule());
     let stop = stop_on_signal()?;
     let started = Instant::now();
     let mut progress = Progress::new(printer, settings.steps);

@@ -1,7 +1,7 @@
 //! Experiment files of the trained defence: TOML.
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{DefenceError, ExperimentProblem};
 use earnest_digest::toml_file;
@@ -10,7 +10,7 @@ use earnest_models::checkpoint::Compute;
 use earnest_results::ModeRequest;
 use earnest_tasks::suite::dnc::{Dataset, Kind, Split, Target};
 use earnest_tasks::suite::registry::OptionValues;
-use earnest_train::{AdamWSettings, AdapterSettings, PromptForm, StoredType, TARGETS};
+use earnest_train::{LoraTraining, PromptForm};
 
 /// The trained defence of one model: one clean training a seed, and a defended one a seed and perturbation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -51,80 +51,7 @@ pub struct DefenceExperiment {
     pub out: Option<PathBuf>,
     /// The trainings, which are the same but for their data.
     #[serde(default)]
-    pub training: TrainingOptions,
-}
-
-/// Settings of every training; the defaults are those of `earnest train lora`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TrainingOptions {
-    /// Rank of the adapters.
-    pub rank: usize,
-    /// Scale of the adapters is alpha / rank.
-    pub alpha: f64,
-    /// Matrices with an adapter.
-    pub targets: Vec<String>,
-    /// Dropout rate of an adapter's inputs.
-    pub dropout: f64,
-    /// Optimiser steps.
-    pub steps: u64,
-    /// Examples a step.
-    pub batch: usize,
-    /// Pieces of a batch computed one after the other.
-    pub accumulate: usize,
-    /// Parts of a piece computed in parallel.
-    pub parts: usize,
-    /// Peak learning rate.
-    pub learning_rate: f64,
-    /// Warm-up steps.
-    pub warm_up: u64,
-    /// Largest norm of the gradients.
-    pub clip: f64,
-    pub weight_decay: f64,
-    /// Decay rate of the second moment.
-    pub beta2: f64,
-    /// Steps between validations.
-    pub validate_every: u64,
-    /// Held-out rows in a validation.
-    pub validation: usize,
-    /// Share of the rows held out.
-    pub held_out: f64,
-    /// Longest sequence in tokens; the checkpoint's context if that is shorter.
-    pub context: usize,
-    /// Element type of the merged checkpoints.
-    pub store: StoredType,
-}
-
-impl Default for TrainingOptions {
-    fn default() -> Self {
-        let AdamWSettings { weight_decay, .. } = AdamWSettings::default();
-        TrainingOptions {
-            rank: 16,
-            alpha: 32.0,
-            targets: TARGETS.map(str::to_owned).to_vec(),
-            dropout: 0.0,
-            steps: 200,
-            batch: 16,
-            accumulate: 1,
-            parts: 2,
-            learning_rate: 1e-3,
-            warm_up: 10,
-            clip: 1.0,
-            weight_decay,
-            beta2: 0.999,
-            validate_every: 50,
-            validation: 20,
-            held_out: 0.1,
-            context: 1024,
-            store: StoredType::F32,
-        }
-    }
-}
-
-impl TrainingOptions {
-    pub(super) fn adapters(&self) -> AdapterSettings {
-        AdapterSettings { rank: self.rank, alpha: self.alpha, targets: self.targets.clone(), dropout: self.dropout }
-    }
+    pub training: LoraTraining,
 }
 
 fn asdiv_a() -> Dataset {

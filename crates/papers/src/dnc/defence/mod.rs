@@ -15,7 +15,7 @@ mod training;
 
 pub use asking::letter;
 pub use error::{DefenceError, ExperimentProblem, ResultsProblem};
-pub use file::{DefenceExperiment, TrainedModel, TrainingOptions};
+pub use file::{DefenceExperiment, TrainedModel};
 pub use results::{DEFENCE_FORMAT, DefenceResults, ModelOutcomes, RESULTS_FILE, ScorerOutcomes};
 pub use runner::{DefenceEnd, DefenceEvent, DefenceSettings, run};
 pub use tables::{DefenceEffect, DefenceTables};

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{DefenceExperiment, TrainedModel, TrainingOptions};
+use super::file::{DefenceExperiment, TrainedModel};
 use super::{DefenceError, ResultsProblem};
 use earnest_eval::EvalError;
 use earnest_results::RowsError;
 use earnest_results::output::write_file;
 use earnest_tasks::suite::dnc::{Dataset, Kind, Split, Target};
+use earnest_train::LoraTraining;
 
 /// Version of [`DefenceResults`]' JSON format.
 pub const DEFENCE_FORMAT: u32 = 1;
@@ -37,7 +38,7 @@ pub struct DefenceResults {
     /// Perturbations and seeds of the experiment, finished or not.
     pub kinds: Vec<Kind>,
     pub seeds: Vec<u64>,
-    pub training: TrainingOptions,
+    pub training: LoraTraining,
     /// Questions in the order of the outcomes.
     pub questions: Vec<String>,
     /// In the order of their trainings.
