@@ -72,7 +72,7 @@ fn damaged(path: PathBuf, problem: &str) -> TrainError {
 }
 
 /// Reads the header of the state in a folder, if any.
-pub(super) fn read(folder: &Path) -> Result<Option<Header>, TrainError> {
+fn read(folder: &Path) -> Result<Option<Header>, TrainError> {
     let path = header_path(folder);
     let text = match input::read_text(&path, input::MOST_SETTINGS) {
         Ok(text) => text,
@@ -82,8 +82,36 @@ pub(super) fn read(folder: &Path) -> Result<Option<Header>, TrainError> {
     serde_json::from_str(&text).map(Some).map_err(|error| damaged(path, &error.to_string()))
 }
 
+/// Restores the state of a training with this text of its settings, its weights into `parameters`, or begins one. The optimiser of a step
+/// has done `optimised` steps.
+///
+/// # Errors
+/// [`TrainError::Resume`] for a training with other settings and for a damaged state, [`TrainError::File`].
+pub(super) fn resume(
+    folder: &Path,
+    text: &str,
+    settings: AdamWSettings,
+    optimised: impl FnOnce(u64) -> u64,
+    parameters: &Parameters,
+    device: &Device,
+) -> Result<(Header, AdamW), TrainError> {
+    let digest = earnest_digest::hex(&earnest_digest::sha256(text.as_bytes()));
+    match read(folder)? {
+        None => Ok((Header { step: 0, settings: digest, best: None }, AdamW::new(settings))),
+        Some(header) if header.settings == digest => {
+            let optimised = if header.step == 0 { 0 } else { optimised(header.step) };
+            let optimiser = restore(folder, &header, optimised, settings, parameters, device)?;
+            Ok((header, optimiser))
+        }
+        Some(_) => {
+            let problem = "it holds a training with other settings; choose another folder".to_owned();
+            Err(TrainError::Resume { path: folder.to_owned(), problem })
+        }
+    }
+}
+
 /// Restores the saved weights into `parameters`, and returns the optimiser, which has done `optimised` steps.
-pub(super) fn restore(
+fn restore(
     folder: &Path,
     header: &Header,
     optimised: u64,

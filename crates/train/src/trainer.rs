@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use candle_core::Device;
-use sha2::{Digest, Sha256};
 
 use super::decoder::{EMBEDDING, init_std};
 use super::folder::{StoredType, write_atomic, write_model};
@@ -103,19 +102,8 @@ impl Trainer {
         settings.size.check_memory(tokenizer.len())?;
         let (decoder, parameters) = fresh(&settings, &tokenizer, 0, device)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
-        let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
-        let (header, optimiser) = match state::read(folder)? {
-            Some(header) if header.settings == digest => {
-                let optimised = if header.step == 0 { 0 } else { settings.attempt(header.step).1 };
-                let optimiser = state::restore(folder, &header, optimised, settings.optimiser, &parameters, device)?;
-                (header, optimiser)
-            }
-            Some(_) => {
-                let problem = "it holds a training with other settings; choose another folder".to_owned();
-                return Err(TrainError::Resume { path: folder.to_owned(), problem });
-            }
-            None => (Header { step: 0, settings: digest, best: None }, AdamW::new(settings.optimiser)),
-        };
+        let optimised = |step| settings.attempt(step).1;
+        let (header, optimiser) = state::resume(folder, &text, settings.optimiser, optimised, &parameters, device)?;
         write_atomic(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
         let learnt =
             |task, length| [Some(&stream), next.as_ref()].into_iter().flatten().any(|s| s.contains(task, length));

@@ -10,14 +10,13 @@ use serde::Serialize;
 use super::next::{Learnt, next};
 use super::progress::{Progress, table};
 use super::rate::{RateArg, search};
-use super::shared_args::{OptimiserArgs, STORED, names_of};
+use super::shared_args::{OptimiserArgs, STORED, names_of, read_settings};
 use super::threads::{choose_threads, warn_of_warm_up};
 use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::interrupt::stop_on_signal;
 use crate::cli::printer::Printer;
 use crate::cli::values::one_of;
-use earnest_digest::input;
 use earnest_eval::model::as_model;
 use earnest_models::hub::HubSettings;
 use earnest_train::{
@@ -313,15 +312,9 @@ impl NumberModelArgs {
 
 /// True if the folder's log stops before the last step.
 fn log_ends_early(folder: &Path) -> Result<bool, CliError> {
-    let settings = read_settings(&folder.join("training.json"))?;
+    let settings: TrainSettings = read_settings(&folder.join("training.json"))?;
     let done = settings.is_complete(&earnest_train::experiment::events(folder)?);
     Ok(!done && folder.join("log.jsonl").exists())
-}
-
-fn read_settings(path: &Path) -> Result<TrainSettings, CliError> {
-    let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
-    let text = input::read_text(path, input::MOST_SETTINGS).map_err(|error| failed(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
 }
 
 /// The JSON document.

@@ -1,5 +1,12 @@
-//! Options that trainings share.
+//! Options that trainings share, and their settings in a folder.
+use std::path::Path;
+
 use clap::{Args, Command, Id};
+use serde::de::DeserializeOwned;
+
+use crate::cli::Exit;
+use crate::cli::error::CliError;
+use earnest_digest::input;
 use earnest_train::{AdamWSettings, StoredType};
 
 /// Settings of the optimiser but for its learning rate.
@@ -36,4 +43,14 @@ pub const STORED: &[(&str, &str, StoredType)] =
 /// Names of the options of a structure, for those that exclude them all.
 pub fn names_of<T: Args>() -> Vec<Id> {
     T::augment_args(Command::new("")).get_arguments().map(|option| option.get_id().clone()).collect()
+}
+
+/// Reads the settings of a training.
+///
+/// # Errors
+/// The file cannot be read, or holds other settings.
+pub fn read_settings<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
+    let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
+    let text = input::read_text(path, input::MOST_SETTINGS).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
 }

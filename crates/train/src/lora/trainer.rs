@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use candle_core::Device;
-use sha2::{Digest, Sha256};
 
 use super::adapter_folder;
 use super::data::{Data, ValidationCell};
@@ -37,16 +36,15 @@ pub struct LoraTrainer {
     group: Option<(u64, Vec<Vec<Example>>)>,
 }
 
-/// SHA-256, in hexadecimal, of the settings that determine the result.
-fn digest(settings: &LoraSettings) -> String {
+/// JSON text of the settings that determine the result.
+fn decisive_text(settings: &LoraSettings) -> String {
     let mut settings = settings.clone();
     settings.base.path = PathBuf::new();
     settings.base.model = String::new();
     if let LoraData::Pairs { file, .. } = &mut settings.data {
         *file = PathBuf::new();
     }
-    let text = serde_json::to_string(&settings).expect("settings are JSON");
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    serde_json::to_string(&settings).expect("settings are JSON")
 }
 
 /// Checks the SHA-256 of the file of pairs.
@@ -86,19 +84,9 @@ impl LoraTrainer {
         let mut parameters = Parameters::default();
         let decoder = base.decoder(&settings.adapters, settings.seed, &mut parameters)?;
         std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
-        let digest = digest(&settings);
-        let (header, optimiser) = match state::read(folder)? {
-            Some(header) if header.settings == digest => {
-                let optimiser =
-                    state::restore(folder, &header, header.step, settings.optimiser, &parameters, &Device::Cpu)?;
-                (header, optimiser)
-            }
-            Some(_) => {
-                let problem = "it holds a training with other settings; choose another folder".to_owned();
-                return Err(TrainError::Resume { path: folder.to_owned(), problem });
-            }
-            None => (Header { step: 0, settings: digest, best: None }, AdamW::new(settings.optimiser)),
-        };
+        let text = decisive_text(&settings);
+        let (header, optimiser) =
+            state::resume(folder, &text, settings.optimiser, |step| step, &parameters, &Device::Cpu)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
         write_atomic(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
         let folder = folder.to_owned();

@@ -9,9 +9,8 @@ use crate::cli::error::CliError;
 use crate::cli::models::{HubArgs, locate};
 use crate::cli::printer::Printer;
 use crate::cli::train::number_model::Weighted;
-use crate::cli::train::shared_args::{OptimiserArgs, STORED, names_of};
+use crate::cli::train::shared_args::{OptimiserArgs, STORED, names_of, read_settings};
 use crate::cli::values::one_of;
-use earnest_digest::input;
 use earnest_models::checkpoint::WeightFormat;
 use earnest_train::{
     AdapterSettings, Base, BaseRecord, FormatSettings, LoraData, LoraSettings, LoraTraining, PromptForm, Retrofit,
@@ -316,10 +315,7 @@ impl LoraArgs {
                 let message = format!("{} holds no unfinished training", self.out.display());
                 return Err(CliError::new(Exit::Results, message).help("leave --resume out to begin a new training"));
             }
-            let path = in_folder("training.json");
-            let failed = |what: String| CliError::new(Exit::Results, format!("cannot read {}: {what}", path.display()));
-            let text = input::read_text(&path, input::MOST_SETTINGS).map_err(|error| failed(error.to_string()))?;
-            let mut settings: LoraSettings = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+            let mut settings: LoraSettings = read_settings(&in_folder("training.json"))?;
             if let Some(given) = &self.model {
                 // It may have moved; the digests of its files are compared later.
                 settings.base.path = locate(given, &self.hub, WeightFormat::default(), printer)?.path().to_owned();
