@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use candle_core::{DType, Tensor};
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -24,6 +24,40 @@ pub enum StoredType {
     Bf16,
     /// float16: half the size, 11 bits of significand.
     F16,
+}
+
+impl StoredType {
+    pub(crate) fn dtype(self) -> DType {
+        match self {
+            StoredType::F32 => DType::F32,
+            StoredType::Bf16 => DType::BF16,
+            StoredType::F16 => DType::F16,
+        }
+    }
+
+    /// Returns the short name: f32, bf16 or f16.
+    pub fn name(self) -> &'static str {
+        self.dtype().as_str()
+    }
+
+    /// Returns the name in a `config.json`.
+    pub(crate) fn config_name(self) -> &'static str {
+        match self {
+            StoredType::F32 => "float32",
+            StoredType::Bf16 => "bfloat16",
+            StoredType::F16 => "float16",
+        }
+    }
+
+    /// Returns the bytes of a tensor's values in this type.
+    pub(crate) fn bytes(self, tensor: &Tensor) -> candle_core::Result<Vec<u8>> {
+        let flat = tensor.to_dtype(self.dtype())?.flatten_all()?;
+        Ok(match self {
+            StoredType::F32 => flat.to_vec1::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect(),
+            StoredType::Bf16 => flat.to_vec1::<half::bf16>()?.into_iter().flat_map(half::bf16::to_le_bytes).collect(),
+            StoredType::F16 => flat.to_vec1::<half::f16>()?.into_iter().flat_map(half::f16::to_le_bytes).collect(),
+        })
+    }
 }
 
 /// Writes `model.safetensors`, `config.json`, `generation_config.json`, `tokenizer.json` and `tokenizer_config.json`, each
@@ -95,25 +129,15 @@ pub(super) fn safetensors_bytes<'a>(
     tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
     stored: StoredType,
 ) -> Result<Vec<u8>, TrainError> {
-    let (dtype, to) = match stored {
-        StoredType::F32 => (Dtype::F32, DType::F32),
-        StoredType::Bf16 => (Dtype::BF16, DType::BF16),
-        StoredType::F16 => (Dtype::F16, DType::F16),
-    };
     let mut contents: BTreeMap<String, (Vec<usize>, Vec<u8>)> = BTreeMap::new();
     for (name, tensor) in tensors {
-        let flat = tensor.to_dtype(to)?.flatten_all()?;
-        let bytes: Vec<u8> = match stored {
-            StoredType::F32 => flat.to_vec1::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect(),
-            StoredType::Bf16 => flat.to_vec1::<half::bf16>()?.into_iter().flat_map(half::bf16::to_le_bytes).collect(),
-            StoredType::F16 => flat.to_vec1::<half::f16>()?.into_iter().flat_map(half::f16::to_le_bytes).collect(),
-        };
-        contents.insert(name.to_owned(), (tensor.dims().to_vec(), bytes));
+        contents.insert(name.to_owned(), (tensor.dims().to_vec(), stored.bytes(tensor)?));
     }
     let views: Vec<(&str, TensorView<'_>)> = contents
         .iter()
         .map(|(name, (shape, bytes))| {
-            let view = TensorView::new(dtype, shape.clone(), bytes).expect("bytes were made for this shape");
+            let view = TensorView::new(stored.dtype().into(), shape.clone(), bytes);
+            let view = view.expect("bytes were made for this shape");
             (name.as_str(), view)
         })
         .collect();
@@ -152,11 +176,7 @@ fn config_json(c: &DecoderConfig, stored: StoredType) -> Value {
         "bos_token_id": BEGIN,
         "eos_token_id": END,
         "pad_token_id": PAD,
-        "dtype": match stored {
-            StoredType::F32 => "float32",
-            StoredType::Bf16 => "bfloat16",
-            StoredType::F16 => "float16",
-        },
+        "dtype": stored.config_name(),
     });
     if let Some(rope) = c.ropes.first().filter(|_| !model_type.ends_with("alibi")) {
         config["rope_theta"] = json!(rope.theta);

@@ -150,13 +150,8 @@ fn keys(c: &DecoderConfig, family: Family, eos: &[u32], bos: Option<u32>, stored
         [one] => set("eos_token_id", json!(one)),
         all => set("eos_token_id", json!(all)),
     }
-    let dtype = match stored {
-        StoredType::F32 => "float32",
-        StoredType::Bf16 => "bfloat16",
-        StoredType::F16 => "float16",
-    };
-    set("dtype", json!(dtype));
-    set("torch_dtype", json!(dtype));
+    set("dtype", json!(stored.config_name()));
+    set("torch_dtype", json!(stored.config_name()));
     let activation = match c.activation {
         Activation::Silu => "silu",
         Activation::GeluTanh => "gelu_pytorch_tanh",

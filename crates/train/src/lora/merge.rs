@@ -2,7 +2,7 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType, Tensor};
+use candle_core::Tensor;
 use serde_json::{Map, Value, json};
 
 use super::config_keys::{config_keys, family};
@@ -100,11 +100,7 @@ fn write_tensors(
     deltas: &std::collections::HashMap<String, Tensor>,
     stored: StoredType,
 ) -> Result<u64, TrainError> {
-    let (dtype, width) = match stored {
-        StoredType::F32 => ("F32", 4),
-        StoredType::Bf16 => ("BF16", 2),
-        StoredType::F16 => ("F16", 2),
-    };
+    let (dtype, width) = (stored.name().to_uppercase(), stored.dtype().size_in_bytes() as u64);
     let mut tensors: Vec<(&str, &[usize])> = base.tensors().collect();
     tensors.sort_unstable();
     let mut header = Map::new();
@@ -136,19 +132,7 @@ fn write_tensors(
         } else if offsets && name.ends_with("norm.weight") {
             tensor = (tensor - 1.0)?;
         }
-        let flat = tensor.flatten_all()?;
-        let bytes: Vec<u8> = match stored {
-            StoredType::F32 => flat.to_vec1::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect(),
-            StoredType::Bf16 => {
-                let values = flat.to_dtype(DType::BF16)?.to_vec1::<half::bf16>()?;
-                values.into_iter().flat_map(half::bf16::to_le_bytes).collect()
-            }
-            StoredType::F16 => {
-                let values = flat.to_dtype(DType::F16)?.to_vec1::<half::f16>()?;
-                values.into_iter().flat_map(half::f16::to_le_bytes).collect()
-            }
-        };
-        file.write_all(&bytes).map_err(failed)?;
+        file.write_all(&stored.bytes(&tensor)?).map_err(failed)?;
     }
     file.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
     std::fs::rename(&part, path).map_err(failed)?;

@@ -36,14 +36,9 @@ pub(super) struct Folders {
 impl Folders {
     /// The folders of a model below the experiment's; checkpoints of other element types are other models.
     pub(super) fn of(out: &Path, model: TrainedModel, stored: StoredType) -> Self {
-        let stored = match stored {
-            StoredType::F32 => "f32",
-            StoredType::Bf16 => "bf16",
-            StoredType::F16 => "f16",
-        };
         Folders {
             adapters: out.join("adapters").join(model.name()),
-            merged: out.join("models").join(format!("{}-{stored}", model.name())),
+            merged: out.join("models").join(format!("{}-{}", model.name(), stored.name())),
             rows: out.join("questions").join(format!("{}.jsonl", model.questions())),
         }
     }
