@@ -28,7 +28,7 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
         shown += tasks.len();
         let caveats = one.caveats().into_iter().map(|caveat| format!("{caveat}."));
         context!(
-            place => runs.iter().position(|run| run.label == one.run).unwrap_or(0),
+            index => runs.iter().position(|run| run.label == one.run).unwrap_or(0),
             run => &one.run,
             overall => cells(&one.overall),
             counts,
