@@ -2,6 +2,7 @@
 """The house in numbers: lines of Rust by crate, and a clean build by package.
 
     scripts/house.py lines            lines of this tree
+    scripts/house.py habits           what part two of the third edition wanted less of, in the code outside of tests
     scripts/house.py build [FOLDER]   a release build of the program in an empty folder, which takes a quarter of an hour
 
 benches/results/house.md has what they print.
@@ -71,6 +72,55 @@ def lines():
         print(f"| {name} | {counts['files']} | " + " | ".join(f"{counts[kind]:,}" for kind in KINDS) + " |")
 
 
+def functions(lines):
+    """First line and length of every function, by the brace at its own depth."""
+    for index, line in enumerate(lines):
+        if re.match(r" *(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe |extern \"C\" )*fn \w", line):
+            end = line[: len(line) - len(line.lstrip())] + "}"
+            stop = next((at for at in range(index, len(lines)) if lines[at] == end), index)
+            if not any(lines[at].endswith(";") and lines[at].startswith(end[:-1] + ")") for at in range(index, stop)):
+                yield index, stop - index + 1
+
+
+def outside_of_tests(path):
+    """A file's lines of code outside of its modules of tests; others are empty."""
+    kept, end, lines = [], None, path.read_text().splitlines()
+    for index, line in enumerate(lines):
+        if end is None and line.strip().startswith("#[cfg(test)]") and lines[index + 1].rstrip().endswith("{"):
+            end = line[: len(line) - len(line.lstrip())] + "}"
+        kept.append("" if end is not None or line.strip().startswith("//") else line)
+        if line == end:
+            end = None
+    return kept
+
+
+def habits():
+    counts = Counter()
+    for folder in [ROOT / "src", *sorted((ROOT / "crates").glob("*/src"))]:
+        files = sorted(folder.rglob("*.rs"))
+        tests = test_files(files)
+        # The program and its developers' sister have options.
+        library = folder.parent.name not in (ROOT.name, "dev")
+        for path in files:
+            if path in tests or path.name == "tests.rs" or "tests" in path.parts:
+                continue
+            lines = outside_of_tests(path)
+            text = "\n".join(lines)
+            counts["`Result<_, String>`"] += len(re.findall(r"Result<(?:[^<>;{}]|<[^<>]*(?:<[^<>]*>)?[^<>]*>)*, String>", text))
+            counts["functions of more than 100 lines"] += sum(length > 100 for _, length in functions(lines))
+            counts["HTML by `write!`"] += len(re.findall(r"write(?:ln)?!\([^;\"]{0,80}\"[^\"\n]*</?[a-z]+[ >]", text))
+            counts["writers that cannot fail (`WRITES`)"] += len(re.findall(r"expect\(WRITES\)", text))
+            if library:
+                texts = re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+                named = [said for said in texts if re.search(r"(?:^|[\s`(=])--[a-z]", said) and "var(--" not in said]
+                commands = [said for said in named if re.search(r"`?earnest [a-z]|^(?: |--)", said)]
+                counts["texts of library crates with an option"] += len(named)
+                counts["of these in a command, or an argument of one"] += len(commands)
+    print("| habit | places |\n|---|---:|")
+    for habit, count in counts.items():
+        print(f"| {habit} | {count} |")
+
+
 def build(folder):
     command = ["cargo", "build", "--release", "--locked", "--timings"]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(folder)}
@@ -94,6 +144,8 @@ def main():
     match sys.argv[1:]:
         case ["lines"]:
             lines()
+        case ["habits"]:
+            habits()
         case ["build"]:
             with tempfile.TemporaryDirectory() as folder:
                 build(Path(folder))

@@ -214,7 +214,14 @@ impl Reporter for EventFile {
                     "failure": sample.failure,
                 }),
             ),
-            RunEvent::Notice(notice) => self.write("notice", facts(notice)),
+            RunEvent::Notice(notice) => {
+                let event = match notice.level() {
+                    Level::Message => "message",
+                    Level::Warning => "warning",
+                    Level::Engine => "notice",
+                };
+                self.write(event, facts(notice));
+            }
             RunEvent::Stopping => self.write("stopping", json!({})),
             RunEvent::Ended(ended) => {
                 let (outcome, failed) = match ended {

@@ -371,9 +371,10 @@ fn events_are_lines_of_json() {
     assert!(events.iter().all(|event| event["format"] == 1 && event["at"].is_string()));
     assert_eq!(named("expected"), 0, "there is no earlier run to go by");
     let notice = events.iter().find(|event| event["code"] == "detectable").unwrap();
+    assert_eq!(named("notice"), 0, "{text}");
     assert_eq!(
         (&notice["event"], &notice["level"], &notice["items"]),
-        (&"notice".into(), &"message".into(), &16.into())
+        (&"message".into(), &"message".into(), &16.into())
     );
     assert!(notice["text"].as_str().unwrap().starts_with("16 items"), "{notice}");
 

@@ -10,6 +10,7 @@ pub mod export;
 mod first;
 mod grid;
 pub mod markup;
+mod options;
 pub mod page;
 pub(crate) mod paired;
 pub mod plot;
@@ -21,6 +22,7 @@ mod wrap;
 
 pub use error::ReportError;
 pub use grid::text as grid_text;
+pub use options::options;
 pub use paired::{
     Comparison, Difference, FittedModel, Flip, PairedModel, ScorerDifference, Sequential, compare, comparison_figure,
     differing_settings, own_settings, p_sentence, p_text,

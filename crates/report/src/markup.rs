@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 pub use minijinja::{Environment, Value, context};
 use minijinja::{Error, UndefinedBehavior, escape_formatter};
 
-use crate::ReportError;
 use crate::plot::{Figure, STYLES, escape};
+use crate::{ReportError, options};
 
 /// Markup of a part of a page, or the failure of its template.
 pub type Markup = Result<Value, ReportError>;
@@ -51,6 +51,8 @@ pub fn environment(templates: &'static [(&'static str, &'static str)]) -> Enviro
         _ => escape_formatter(out, state, value),
     });
     environment.add_global("styles", STYLES);
+    // A page is read beside the program's terminal, and names settings as that does.
+    environment.add_filter("options", options);
     // Narrow columns break a name at its underscores.
     environment.add_filter("breakable", |name: &str| safe(escape(name).replace('_', "_<wbr>")));
     environment.set_loader(move |name| {

@@ -139,13 +139,14 @@ fn other(sample: &Sample, name: &str) -> Result<Option<String>, ColumnError> {
     if let Some(found) = name.strip_prefix("covariate_").and_then(covariate) {
         return Ok(Some(found));
     }
-    if let Some(found) = name.strip_prefix("matcher_").and_then(scorer) {
+    // Exports name the column of a scorer `matcher_NAME`.
+    if let Some(found) = name.strip_prefix("scorer_").or_else(|| name.strip_prefix("matcher_")).and_then(scorer) {
         return Ok(Some(found));
     }
     if let Some(found) = name.strip_prefix("metric_").and_then(metric) {
         return Ok(Some(found));
     }
-    let mut found = [("covariate", covariate(name)), ("matcher", scorer(name)), ("metric", metric(name))]
+    let mut found = [("covariate", covariate(name)), ("scorer", scorer(name)), ("metric", metric(name))]
         .into_iter()
         .filter_map(|(kind, value)| Some((kind, value?)));
     match (found.next(), found.next()) {

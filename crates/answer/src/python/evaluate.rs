@@ -22,7 +22,7 @@ const DEEPEST: usize = 200;
 /// Names, functions and methods that an expression finds beside the builtins.
 pub trait Scope {
     /// Looks up a name.
-    fn value(&self, _name: &str) -> Option<PythonValue> {
+    fn value(&self, _name: &str) -> Option<&PythonValue> {
         None
     }
 
@@ -54,6 +54,21 @@ pub trait Scope {
 struct Builtins;
 
 impl Scope for Builtins {}
+
+/// A part of a value: one item, or those of a slice.
+enum Position {
+    Item(PythonValue),
+    Slice([Option<BigInt>; 3]),
+}
+
+impl Position {
+    fn of(self, value: &PythonValue) -> Result<PythonValue, PythonError> {
+        match self {
+            Position::Item(index) => item(value, &index),
+            Position::Slice(bounds) => slice(value, bounds),
+        }
+    }
+}
 
 /// Evaluates an expression among the names of a scope.
 ///
@@ -188,10 +203,10 @@ impl<'s> Evaluator<'s> {
 
     fn name(&mut self, name: &str) -> Result<PythonValue, PythonError> {
         let known = self.names.iter().rev().chain(self.assigned.iter().rev()).find(|(known, _)| known == name);
-        match known.map(|(_, value)| value.clone()).or_else(|| self.scope.value(name)) {
+        match known.map(|(_, value)| value).or_else(|| self.scope.value(name)) {
             Some(value) => {
                 self.budget.spend(value.size())?;
-                Ok(value)
+                Ok(value.clone())
             }
             None => builtin(name).ok_or(PythonError::Name),
         }
@@ -302,11 +317,21 @@ impl<'s> Evaluator<'s> {
     }
 
     fn item(&mut self, value: &Tree, index: &Tree) -> Result<PythonValue, PythonError> {
+        // A part of a variable costs what the part does, however long the variable is.
+        if let Tree::Name(name) = value
+            && self.scope.value(name).is_some()
+            && self.names.iter().chain(&self.assigned).all(|(known, _)| known != name)
+        {
+            let position = self.position(index)?;
+            return self.scope.value(name).ok_or(PythonError::Name).and_then(|value| position.of(value));
+        }
         let value = self.evaluate(value)?;
-        let Tree::Slice(bounds) = index else {
-            let index = self.evaluate(index)?;
-            return item(&value, &index);
-        };
+        self.position(index)?.of(&value)
+    }
+
+    /// Evaluates what stands between the brackets behind a value.
+    fn position(&mut self, index: &Tree) -> Result<Position, PythonError> {
+        let Tree::Slice(bounds) = index else { return self.evaluate(index).map(Position::Item) };
         let mut values = [None, None, None];
         for (position, bound) in values.iter_mut().zip(&**bounds) {
             *position = bound.as_ref().map(|bound| self.evaluate(bound)).transpose()?;
@@ -315,7 +340,7 @@ impl<'s> Evaluator<'s> {
             bound.filter(|bound| *bound != PythonValue::None).map(|bound| bound.integer()).transpose()
         };
         let [start, stop, step] = values;
-        slice(&value, [whole(start)?, whole(stop)?, whole(step)?])
+        Ok(Position::Slice([whole(start)?, whole(stop)?, whole(step)?]))
     }
 
     fn call(&mut self, function: &Tree, arguments: &[Argument]) -> Result<PythonValue, PythonError> {

@@ -196,6 +196,10 @@ pub(super) fn item(value: &PythonValue, index: &PythonValue) -> Result<PythonVal
         PythonValue::List(parts) | PythonValue::Tuple(parts) => {
             offset(&index.integer()?, parts.len()).map(|at| parts[at].clone()).ok_or(PythonError::Index)
         }
+        PythonValue::Text(text) if text.is_ascii() => {
+            let at = offset(&index.integer()?, text.len()).ok_or(PythonError::Index)?;
+            Ok(PythonValue::Text(text[at..=at].to_owned()))
+        }
         PythonValue::Text(text) => {
             let at = offset(&index.integer()?, text.chars().count()).ok_or(PythonError::Index)?;
             text.chars().nth(at).map(|character| PythonValue::Text(character.to_string())).ok_or(PythonError::Index)
@@ -226,7 +230,7 @@ pub(super) fn slice(value: &PythonValue, bounds: [Option<BigInt>; 3]) -> Result<
         let sliced = matches!(value, PythonValue::List(_) | PythonValue::Tuple(_) | PythonValue::Text(_));
         return Err(if sliced { PythonError::Value } else { PythonError::Type });
     }
-    let indices = |length: usize| -> Vec<usize> {
+    let ends = |length: usize| -> (BigInt, BigInt) {
         let length = BigInt::from(length);
         let back = step.is_negative();
         let (lowest, highest) = if back { (BigInt::from(-1), &length - 1) } else { (BigInt::from(0), length.clone()) };
@@ -236,10 +240,12 @@ pub(super) fn slice(value: &PythonValue, bounds: [Option<BigInt>; 3]) -> Result<
             Some(bound) => bound.min(highest.clone()),
         };
         let (first, last) = if back { (&highest, &lowest) } else { (&lowest, &highest) };
-        let mut at = clamped(start.clone(), first);
-        let stop = clamped(stop.clone(), last);
+        (clamped(start.clone(), first), clamped(stop.clone(), last))
+    };
+    let indices = |length: usize| -> Vec<usize> {
+        let (mut at, stop) = ends(length);
         let mut found = Vec::new();
-        while if back { at > stop } else { at < stop } {
+        while if step.is_negative() { at > stop } else { at < stop } {
             found.extend(at.to_usize());
             at += &step;
         }
@@ -249,6 +255,11 @@ pub(super) fn slice(value: &PythonValue, bounds: [Option<BigInt>; 3]) -> Result<
     match value {
         PythonValue::List(parts) => Ok(PythonValue::List(picked(parts))),
         PythonValue::Tuple(parts) => Ok(PythonValue::Tuple(picked(parts))),
+        PythonValue::Text(text) if text.is_ascii() && step == 1.into() => {
+            let (start, stop) = ends(text.len());
+            let range = start.to_usize().zip(stop.to_usize()).map(|(start, stop)| start..stop);
+            Ok(range.and_then(|range| text.get(range)).unwrap_or_default().into())
+        }
         PythonValue::Text(text) => {
             let characters: Vec<char> = text.chars().collect();
             Ok(PythonValue::Text(indices(characters.len()).into_iter().map(|at| characters[at]).collect()))

@@ -2,7 +2,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use earnest_report::compare::compare_runs;
-use earnest_report::{Difference, comparison_figure};
+use earnest_report::{Difference, comparison_figure, options};
 use earnest_results::scores::CompareSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -68,7 +68,8 @@ pub(crate) async fn page(State(app): Shared, Asks(Two { a, b }): Asks<Two>) -> R
         const HOW: &str = "`earnest compare` prints all";
         let (of_tasks, more_rows) = limits::first(&found.tasks, ROWS, "tasks", HOW);
         rows.extend(of_tasks.into_iter().map(|task| Row::of(task, false)));
-        let (mut warnings, more_warnings) = limits::first(warnings.0, NOTES, "warnings", HOW);
+        let warnings: Vec<String> = warnings.0.iter().map(|warning| options(warning)).collect();
+        let (mut warnings, more_warnings) = limits::first(warnings, NOTES, "warnings", HOW);
         warnings.extend(more_warnings);
         let model = found.model.as_ref().map(|model| model.remark());
         let (other_scorers, tests) = (found.other_scorers(), found.tests());

@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use earnest_report::page::{QuestionTexts, ReportRun, Section, figures};
 use earnest_report::plot::LARGEST;
-use earnest_report::warnings;
+use earnest_report::{options, warnings};
 use earnest_results::store::Store;
 use earnest_tasks::suite::registry::rows_of_tasks;
 use earnest_tasks::suite::{SummaryRow, profile};
@@ -84,6 +84,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
         let facts = facts(&document, status(store, &run)?);
         let mut notes = document.summary.notes.clone();
         notes.extend(warnings(&document));
+        notes.iter_mut().for_each(|note| *note = options(note));
         let points: usize = document.summary.series.iter().map(|series| series.points.len()).sum();
         let is_drawn = number <= DRAWN_TASKS && points <= DRAWN_POINTS;
         if !is_drawn {

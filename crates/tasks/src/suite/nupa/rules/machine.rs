@@ -189,7 +189,7 @@ struct Frame<'m, 'a> {
 }
 
 impl Scope for Frame<'_, '_> {
-    fn value(&self, name: &str) -> Option<PythonValue> {
+    fn value(&self, name: &str) -> Option<&PythonValue> {
         value_of(self.locals, name)
     }
 
@@ -227,15 +227,15 @@ impl Scope for Frame<'_, '_> {
     }
 }
 
-fn value_of(locals: &Locals<'_>, name: &str) -> Option<PythonValue> {
-    locals.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+fn value_of<'v>(locals: &'v Locals<'_>, name: &str) -> Option<&'v PythonValue> {
+    locals.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// The variables of a line alone.
 struct Variables<'m, 'a>(&'m Locals<'a>);
 
 impl Scope for Variables<'_, '_> {
-    fn value(&self, name: &str) -> Option<PythonValue> {
+    fn value(&self, name: &str) -> Option<&PythonValue> {
         value_of(self.0, name)
     }
 }
