@@ -7,8 +7,8 @@ use earnest_eval::prompt::PromptError;
 use earnest_eval::study::StudyError;
 use earnest_logs::LogError;
 use earnest_models::hub::HubError;
-use earnest_report::ReportError;
 use earnest_report::plot::DrawingError;
+use earnest_report::{ReportError, keys};
 use earnest_results::{ResultsError, RowsError, RunError};
 
 /// An error with its exit code and, if there is one, the next step.
@@ -166,6 +166,7 @@ impl From<ReportError> for CliError {
 impl From<StudyError> for CliError {
     fn from(error: StudyError) -> Self {
         let exit = if error.mistakes.iter().all(|mistake| mistake.of_model) { Exit::Model } else { Exit::Usage };
-        CliError::of(exit, error.to_string(), error.help())
+        // A study file has keys where a command has options.
+        CliError::of(exit, keys(&error.to_string()), error.help().map(|help| keys(&help)))
     }
 }

@@ -2,7 +2,6 @@
 //! folder that this command was given.
 use std::path::Path;
 
-use earnest_report::Prose;
 pub use earnest_report::options;
 
 use super::results_folder;
@@ -33,11 +32,6 @@ fn option(words: impl Iterator<Item = String>) -> String {
 /// A text of a library crate whose settings are options, and whose offered commands name the results folder of this command.
 pub fn here(text: &str) -> String {
     with(&options(text), &given())
-}
-
-/// How texts of library crates that are wrapped there are shown: in lines of `width` columns, with options.
-pub fn prose(width: usize) -> Prose {
-    Prose { width, said: options }
 }
 
 /// A text with an option behind the commands in it that read stored runs: those between backticks, or the text as a whole.

@@ -40,7 +40,7 @@ pub fn present(document: Document, json: bool, metric: Option<&str>, printer: Pr
         return printer.json(&document);
     }
     let text = match metric {
-        None => report::render(&document, offered::prose(printer.width()), Detail::First),
+        None => report::render(&document, printer.width(), Detail::First),
         metric => screen(document, metric, printer.width()),
     };
     printer.result(&text)
@@ -54,7 +54,7 @@ pub fn screen(mut document: Document, metric: Option<&str>, width: usize) -> Str
         Some(wanted) => document.grids.retain(|grid| grid.name == wanted),
     }
     let detail = if metric.is_none() { Detail::Screen } else { Detail::Tables };
-    report::render(&document, offered::prose(width), detail)
+    report::render(&document, width, detail)
 }
 
 /// Path of the report that `earnest run` writes without being asked.

@@ -109,7 +109,7 @@ await page.select("#by", "tokens");
 await click("#list summary");
 await until("the sample's texts", () => document.querySelectorAll("#list details[open] pre").length >= 3);
 check("its tokens", (await page.$eval("#list details[open] p:last-child", (line) => line.textContent)).includes("tokens"));
-await page.select("#by", "place");
+await page.select("#by", "item");
 await click("#list summary");
 await until("the first sample's texts", () => document.querySelectorAll("#list details[open] pre").length >= 3);
 const gold = await page.$$eval("#list details[open] pre", (texts) => texts[1].textContent);

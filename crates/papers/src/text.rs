@@ -1,14 +1,12 @@
 //! Comparisons and plans as text.
 use super::arithmetic_bench::{PublishedCorrelation, Verification};
 use super::{ComparedTable, Comparison, Plan, PublishedTable, Reading};
-use earnest_report::{Prose, Table, percent, wrap, wrap_lines};
+use earnest_report::{Table, percent, prose, wrap, wrap_lines};
 use earnest_results::{ends, p_decimals};
 use earnest_tasks::suite::Interval;
 
 /// Renders a comparison for a terminal.
-pub fn render(comparison: &Comparison, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
+pub fn render(comparison: &Comparison, width: usize) -> String {
     let mut text = format!("{}\n", wrap(&comparison.paper, width, "").trim_end());
     text.push_str("Accuracies in per cent; 95 % intervals in brackets.\n");
     for table in &comparison.published {
@@ -49,15 +47,13 @@ pub fn render(comparison: &Comparison, prose: impl Into<Prose>) -> String {
     }
     text.push_str("\nLimitations\n");
     for caveat in &comparison.caveats {
-        text.push_str(&prose.wrap(caveat, "* "));
+        text.push_str(&prose(caveat, width, "* "));
     }
     wrap_lines(&text, width)
 }
 
 /// Renders a plan for a terminal.
-pub fn render_plan(plan: &Plan, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
+pub fn render_plan(plan: &Plan, width: usize) -> String {
     let mut text = wrap(&plan.paper, width, "");
     text.push('\n');
     let mut names = vec!["model", "tables", "prompts", "characters", "prompt tokens", "new tokens at most"];
@@ -84,11 +80,12 @@ pub fn render_plan(plan: &Plan, prose: impl Into<Prose>) -> String {
     text.push_str(&table.render_within(width));
     text.push('\n');
     for note in &plan.notes {
-        text.push_str(&prose.wrap(note, "* "));
+        text.push_str(&prose(note, width, "* "));
     }
     if plan.rows.iter().all(|row| row.prompt_tokens.is_none()) {
-        text.push_str(&prose.wrap(
+        text.push_str(&prose(
             "The setting `model = PATH` counts prompt tokens with that checkpoint's tokenizer and template.",
+            width,
             "* ",
         ));
     }

@@ -2,7 +2,7 @@
 
 use super::grid;
 use super::text::{heading, headline, line, nothing, results, warnings, wrapped};
-use super::wrap::{Prose, wrap};
+use super::wrap::{prose, wrap};
 use crate::bars::{bars_below, bars_of, curves, profile};
 use earnest_results::{Document, Origin};
 
@@ -13,8 +13,7 @@ const HEIGHT: usize = 36;
 const NOTES: usize = 2;
 
 /// Renders the screen. Tables with more tasks than fit are cut, by those with the fewest right answers where the table has bars.
-pub(super) fn first(document: &Document, prose: Prose) -> String {
-    let width = prose.width;
+pub(super) fn first(document: &Document, width: usize) -> String {
     let mut top: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     top.push('\n');
     let tasks =
@@ -27,7 +26,7 @@ pub(super) fn first(document: &Document, prose: Prose) -> String {
     };
     said.extend_from_slice(&document.summary.notes[..notes]);
     let left_out = document.summary.notes.len() - notes;
-    let mut bottom: String = said.iter().map(|note| prose.wrap(note, "* ")).collect();
+    let mut bottom: String = said.iter().map(|note| prose(note, width, "* ")).collect();
     if !bottom.is_empty() {
         bottom.insert(0, '\n');
     }

@@ -22,7 +22,7 @@ mod wrap;
 
 pub use error::ReportError;
 pub use grid::text as grid_text;
-pub use options::options;
+pub use options::{keys, options};
 pub use paired::{
     Comparison, Difference, FittedModel, Flip, PairedModel, ScorerDifference, Sequential, compare, comparison_figure,
     differing_settings, own_settings, p_sentence, p_text,
@@ -30,4 +30,4 @@ pub use paired::{
 pub(crate) use paired::{adjust, pilot_items};
 pub use table::{Align, Table};
 pub use text::{Detail, percent, render, warnings};
-pub use wrap::{Prose, text_width, wrap, wrap_lines};
+pub use wrap::{prose, text_width, wrap, wrap_lines};

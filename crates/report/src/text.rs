@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::first::first;
-use super::wrap::{Prose, text_width, wrap};
+use super::wrap::{prose, text_width, wrap};
 use super::{Align, Table, grid};
 use crate::bars::{bars_below, profile};
 use earnest_engine::Sampling;
@@ -27,12 +27,10 @@ pub enum Detail {
 }
 
 /// Renders the results of a run. Prose is wrapped at the width of a line, and tables of a suite are folded.
-pub fn render(document: &Document, prose: impl Into<Prose>, detail: Detail) -> String {
-    let prose = prose.into();
-    let width = prose.width;
+pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     // The numbers of a log are those of its tool, which may mean anything.
     if detail == Detail::First && document.manifest.settings.origin() != Origin::Log {
-        return first(document, prose);
+        return first(document, width);
     }
     let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
     text.push('\n');
@@ -88,7 +86,7 @@ pub fn render(document: &Document, prose: impl Into<Prose>, detail: Detail) -> S
     remarks.extend(warnings(document));
     text.push('\n');
     for remark in &remarks {
-        text.push_str(&prose.wrap(remark, "* "));
+        text.push_str(&prose(remark, width, "* "));
     }
     text.push('\n');
     text.push_str(&wrap(&speed(document), width, ""));

@@ -1,6 +1,8 @@
 //! Prose in lines of a width.
 use unicode_width::UnicodeWidthStr;
 
+use crate::options;
+
 /// Words between which a text may wrap: a number and its `%` are one.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -101,26 +103,9 @@ pub fn wrap(text: &str, width: usize, mark: &str) -> String {
     lines
 }
 
-/// How prose is shown: in lines of so many columns, and with settings as the one who shows it names them.
-#[derive(Debug, Clone, Copy)]
-pub struct Prose {
-    pub width: usize,
-    /// A text as it is shown. Texts name settings, for which a command line has options.
-    pub said: fn(&str) -> String,
-}
-
-impl From<usize> for Prose {
-    /// Texts as they are.
-    fn from(width: usize) -> Self {
-        Prose { width, said: str::to_owned }
-    }
-}
-
-impl Prose {
-    /// Wraps a text as [`wrap`] does, as it is shown.
-    pub fn wrap(self, text: &str, mark: &str) -> String {
-        wrap(&(self.said)(text), self.width, mark)
-    }
+/// Wraps a text as [`wrap`] does, with options for the settings that it names.
+pub fn prose(text: &str, width: usize, mark: &str) -> String {
+    wrap(&options(text), width, mark)
 }
 
 /// Wraps the lines of a text that are wider than `width`, between words; what they continue with stands under their beginning.
@@ -149,10 +134,7 @@ mod tests {
 
     #[test]
     fn prose_is_wrapped_as_it_is_shown() {
-        let text = "the setting `top_k` has no effect";
-        assert_eq!(Prose::from(20).wrap(text, "* "), "* the setting\n  `top_k` has no\n  effect\n");
-        let prose = Prose { width: 20, said: |text| text.replace("the setting `top_k`", "--top-k") };
-        assert_eq!(prose.wrap(text, "* "), "* --top-k has no\n  effect\n");
+        assert_eq!(prose("the setting `top_k` has no effect", 20, "* "), "* --top-k has no\n  effect\n");
     }
 
     #[test]

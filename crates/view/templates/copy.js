@@ -11,7 +11,7 @@ const formats = (() => {
   const latex = (text) => text.replace(/[&%$#_{}\\~^<>|−]/g, (sign) => commands[sign] ?? `\\${sign}`);
   return {
     markdown: ([head, ...rows]) => [head.map(markdown), head.map(() => "---"), ...rows.map((row) => row.map(markdown))].map((row) => `| ${row.join(" | ")} |`).join("\n"),
-    latex: ([head, ...rows]) => [`\\begin{tabular}{${head.map((_, place) => (place ? "r" : "l")).join("")}}`, "\\hline", `${head.map(latex).join(" & ")} \\\\`, "\\hline",
+    latex: ([head, ...rows]) => [`\\begin{tabular}{${head.map((_, index) => (index ? "r" : "l")).join("")}}`, "\\hline", `${head.map(latex).join(" & ")} \\\\`, "\\hline",
       ...rows.map((row) => `${row.map(latex).join(" & ")} \\\\`), "\\hline", "\\end{tabular}"].join("\n"),
     csv: (rows) => rows.map((row) => row.map((cell) => quoted(neutral(cell))).join(",")).join("\n"),
   };

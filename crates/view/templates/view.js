@@ -79,10 +79,10 @@
   const detail = at("detail");
   let open = -1;
   let wanted = 0;
-  const choose = async (place, scroll = true) => {
-    if (place < 0 || place >= lines.length) return;
+  const choose = async (index, scroll = true) => {
+    if (index < 0 || index >= lines.length) return;
     lines[open]?.classList.remove("open");
-    open = place;
+    open = index;
     const line = lines[open];
     line.classList.add("open");
     if (scroll) line.scrollIntoView({ block: "nearest" });
@@ -99,10 +99,10 @@
     prepare(detail);
   };
   const beside = () => detail && getComputedStyle(detail).position === "sticky";
-  lines.forEach((line, place) => line.addEventListener("click", (event) => {
+  lines.forEach((line, index) => line.addEventListener("click", (event) => {
     if (!beside() || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    choose(place, false);
+    choose(index, false);
   }));
   if (lines.length > 0 && beside()) choose(Math.min(Number.parseInt(location.hash.slice(1), 10) || 0, lines.length - 1), location.hash !== "");
   for (const select of every("#filters select")) select.addEventListener("change", () => at("filters").requestSubmit());

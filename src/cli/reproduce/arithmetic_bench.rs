@@ -9,7 +9,6 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::figures::FigureArgs;
 use crate::cli::models::{HubArgs, locate, open};
-use crate::cli::offered;
 use crate::cli::printer::Printer;
 use crate::cli::values::Prompts;
 use earnest_eval::prompt::Prompter;
@@ -71,7 +70,7 @@ pub fn execute(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, Cli
     if args.compared.json {
         printer.json(&comparison)?;
     } else {
-        printer.result(&render(&comparison, offered::prose(printer.width())))?;
+        printer.result(&render(&comparison, printer.width()))?;
     }
     Ok(Exit::Success)
 }
@@ -128,7 +127,7 @@ fn show_plan(args: &ArithmeticBenchArgs, printer: Printer) -> Result<Exit, CliEr
     if args.compared.json {
         printer.json(&plan)?;
     } else {
-        printer.result(&render_plan(&plan, offered::prose(printer.width())))?;
+        printer.result(&render_plan(&plan, printer.width()))?;
     }
     Ok(Exit::Success)
 }

@@ -9,7 +9,6 @@ use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
 use crate::cli::models::HubArgs;
-use crate::cli::offered;
 use crate::cli::printer::Printer;
 use earnest_papers::dnc::{EvaluatedRun, compare, render};
 use earnest_results::Rows;
@@ -65,7 +64,7 @@ pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.compared.json {
         printer.json(&comparison)?;
     } else {
-        printer.result(&render(&comparison, offered::prose(printer.width())))?;
+        printer.result(&render(&comparison, printer.width()))?;
     }
     Ok(Exit::Success)
 }

@@ -67,7 +67,7 @@ fn train_and_ask(args: &DncArgs, path: &Path, printer: Printer) -> Result<(Defen
     };
     let mut progress: Option<Progress> = None;
     let mut report = |event: DefenceEvent<'_>| match event {
-        DefenceEvent::Trains { model, place: (place, of), steps_done, examples: (examples, perturbed) } => {
+        DefenceEvent::Trains { model, number: (number, of), steps_done, examples: (examples, perturbed) } => {
             progress = Some(Progress::new(printer, steps));
             let what = match perturbed {
                 0 => String::new(),
@@ -75,7 +75,7 @@ fn train_and_ask(args: &DncArgs, path: &Path, printer: Printer) -> Result<(Defen
             };
             let from = if steps_done > 0 { format!(", continuing after step {steps_done}") } else { String::new() };
             let examples = counted(examples, "training question");
-            printer.message(&format!("{place} of {of}: {} ({examples}{what}){from}", model.name()));
+            printer.message(&format!("{number} of {of}: {} ({examples}{what}){from}", model.name()));
         }
         DefenceEvent::Training(event) => {
             if let Some(progress) = &mut progress {

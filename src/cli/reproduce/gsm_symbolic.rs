@@ -9,7 +9,6 @@ use super::gsm_symbolic_collected::collect;
 use super::{device, gsm_symbolic_runs};
 use crate::cli::error::CliError;
 use crate::cli::models::{locate, open};
-use crate::cli::offered;
 use crate::cli::output::write_file;
 use crate::cli::pdf::Browser;
 use crate::cli::printer::Printer;
@@ -83,11 +82,11 @@ pub fn execute(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliErro
     if args.compared.json {
         printer.json(&study)?;
     } else {
-        let prose = offered::prose(printer.width());
+        let width = printer.width();
         printer.result(&match args.tables {
-            None => render_summary(&study, prose),
-            Some(WhichTables::Run) => render_tables(&study, TableModels::Ours, prose),
-            Some(WhichTables::All) => render_tables(&study, TableModels::All, prose),
+            None => render_summary(&study, width),
+            Some(WhichTables::Run) => render_tables(&study, TableModels::Ours, width),
+            Some(WhichTables::All) => render_tables(&study, TableModels::All, width),
         })?;
     }
     without_odds_ratio(&study, printer);
@@ -163,7 +162,7 @@ fn show_plan(args: &GsmSymbolicArgs, printer: Printer) -> Result<Exit, CliError>
     if args.compared.json {
         printer.json(&plan)?;
     } else {
-        printer.result(&render_plan(&plan, offered::prose(printer.width())))?;
+        printer.result(&render_plan(&plan, printer.width()))?;
     }
     Ok(Exit::Success)
 }

@@ -9,7 +9,6 @@ use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::error::CliError;
 use crate::cli::figures::FigureArgs;
 use crate::cli::models::{HubArgs, locate, open};
-use crate::cli::offered;
 use crate::cli::printer::Printer;
 use crate::cli::values::Prompts;
 use crate::cli::{Exit, catalogue};
@@ -113,7 +112,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.compared.json {
         printer.json(&comparison)?;
     } else {
-        printer.result(&render(&comparison, args.published, offered::prose(printer.width())))?;
+        printer.result(&render(&comparison, args.published, printer.width()))?;
     }
     Ok(Exit::Success)
 }
@@ -194,7 +193,7 @@ fn show_plan(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.compared.json {
         printer.json(&plan)?;
     } else {
-        printer.result(&render_plan(&plan, offered::prose(printer.width())))?;
+        printer.result(&render_plan(&plan, printer.width()))?;
     }
     Ok(Exit::Success)
 }

@@ -4,7 +4,6 @@ use std::path::Path;
 use super::nupa::NupaArgs;
 use crate::cli::Exit;
 use crate::cli::error::CliError;
-use crate::cli::offered;
 use crate::cli::printer::Printer;
 use earnest_digest::input;
 use earnest_papers::nupa::{drawings, render_section_3, section_3};
@@ -38,7 +37,7 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
     if args.compared.json {
         printer.json(&section)?;
     } else {
-        printer.result(&render_section_3(&section, args.published, offered::prose(printer.width())))?;
+        printer.result(&render_section_3(&section, args.published, printer.width()))?;
     }
     Ok(Exit::Success)
 }

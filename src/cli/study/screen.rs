@@ -5,7 +5,7 @@ use crate::cli::tally::clock;
 use crate::cli::values::counted;
 use earnest_eval::study::{Adjustment, Dimension, Estimate};
 use earnest_report::study::{Coordinates, Family, MixedModel, MixedModelResult, StudyResults};
-use earnest_report::{Table, p_sentence, p_text, wrap, wrap_lines};
+use earnest_report::{Table, keys, p_sentence, p_text, wrap, wrap_lines};
 use earnest_results::{Shard, ends};
 use earnest_stats::PairedTest;
 
@@ -91,7 +91,7 @@ fn plan_remarks(estimate: &Estimate) -> Vec<String> {
     }
     // A model that cannot be opened has the same problem in each of its runs, and so have several of one file.
     let problems = estimate.runs.iter().filter_map(|run| Some((run.model.as_str(), run.problem.as_deref()?)));
-    remarks.extend(by_text(problems, " cannot be run: ").iter().map(|problem| offered::options(problem)));
+    remarks.extend(by_text(problems, " cannot be run: ").iter().map(|problem| keys(problem)));
     remarks
 }
 
@@ -249,7 +249,7 @@ fn mixed_model(model: &MixedModelResult, width: usize) -> String {
     let mut text = format!("\nMixed model: logit P {}{tasks}\n\n", model.formula);
     match &model.outcome {
         MixedModel::Impossible { problem } => {
-            text.push_str(&wrap(&offered::options(&format!("It cannot be fitted: {problem}.")), width, "* "));
+            text.push_str(&wrap(&keys(&format!("It cannot be fitted: {problem}.")), width, "* "));
         }
         MixedModel::Mixed { .. } => text.push_str(&fitted(&model.outcome, width)),
     }

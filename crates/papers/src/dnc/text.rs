@@ -4,12 +4,10 @@ use super::run::{DncComparison, RunTable};
 use super::tables::ComparedTable;
 use crate::dnc::published::PublishedTable;
 use crate::text::{indent, inside};
-use earnest_report::{Prose, Table, percent, wrap, wrap_lines};
+use earnest_report::{Table, percent, prose, wrap, wrap_lines};
 
 /// Renders a comparison for a terminal.
-pub fn render(comparison: &DncComparison, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
+pub fn render(comparison: &DncComparison, width: usize) -> String {
     let mut text = format!("{}\n", wrap(comparison.paper, width, "").trim_end());
     for table in &comparison.published {
         text.push_str(&published(table, width));
@@ -51,7 +49,7 @@ pub fn render(comparison: &DncComparison, prose: impl Into<Prose>) -> String {
             "A run has no Defense row, because it does not record how its model was trained: the experiment below has them. A run with \
              the setting `demonstrations = K` and the setting `defence` measures adaptation from demonstrations, which is another quantity.",
         ] {
-            text.push_str(&prose.wrap(&note.split_whitespace().collect::<Vec<_>>().join(" "), "* "));
+            text.push_str(&prose(&note.split_whitespace().collect::<Vec<_>>().join(" "), width, "* "));
         }
     }
     text.push('\n');
@@ -59,7 +57,7 @@ pub fn render(comparison: &DncComparison, prose: impl Into<Prose>) -> String {
     text.push_str("\nNot covered\n");
     for missing in &comparison.missing {
         let why = missing.why.split_whitespace().collect::<Vec<_>>().join(" ");
-        text.push_str(&prose.wrap(&format!("{}: {why}.", missing.what), "* "));
+        text.push_str(&prose(&format!("{}: {why}.", missing.what), width, "* "));
     }
     text.push_str("\nLimitations\n");
     for caveat in &comparison.caveats {

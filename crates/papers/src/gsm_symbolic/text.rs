@@ -8,7 +8,7 @@ use super::remarks::range;
 use super::result_table::{Kind, ResultTable};
 use super::study::Study;
 use crate::gsm_symbolic::published::{Printed, odds_ratios};
-use earnest_report::{Align, Prose, Table, wrap, wrap_lines};
+use earnest_report::{Align, Table, prose, wrap, wrap_lines};
 use earnest_results::{ends, p_decimals};
 use earnest_stats::PairedTest;
 use earnest_tasks::suite::Interval;
@@ -34,31 +34,29 @@ pub enum TableModels {
 }
 
 /// Renders a summary of the study: a screen of 60 lines for a terminal of 100 columns and more.
-pub fn render_summary(study: &Study, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
-    let head = heading(study, prose);
+pub fn render_summary(study: &Study, width: usize) -> String {
+    let head = heading(study, width);
     let mut rest = String::new();
     if !study.analyses.is_empty() {
-        rest.push_str(&harder(study, prose, FEW));
+        rest.push_str(&harder(study, width, FEW));
         rest.push_str(&formulas(study, width));
         if let Some(differs) = study.differs() {
             rest.push_str(&format!("\n{}", wrap(&differs, width, "")));
         }
     }
-    rest.push_str(&claims(study, prose, study.analyses.len() <= SPOKEN));
+    rest.push_str(&claims(study, width, study.analyses.len() <= SPOKEN));
     if study.analyses.is_empty() {
         rest.push_str(&selection(study, width));
         let more =
             "The tables: the setting `tables = all`. All tables and figures as a page: the setting `output = FILE`.";
-        rest.push_str(&format!("\n{}", prose.wrap(more, "")));
+        rest.push_str(&format!("\n{}", prose(more, width, "")));
     } else {
         let more = "Tables 2 to 15: the setting `tables`, with the paper's other models the setting `tables = all`. \
                     Page, figures: the setting `output = FILE`.";
-        rest.push_str(&format!("\n{}", prose.wrap(more, "")));
+        rest.push_str(&format!("\n{}", prose(more, width, "")));
     }
     let room = LINES.saturating_sub(displayed(&head, width) + displayed(&rest, width));
-    let results = if study.analyses.is_empty() { String::new() } else { results(study, prose, room) };
+    let results = if study.analyses.is_empty() { String::new() } else { results(study, width, room) };
     wrap_lines(&(head + &results + &rest), width)
 }
 
@@ -68,15 +66,13 @@ fn displayed(text: &str, width: usize) -> usize {
 }
 
 /// Renders all tables, and the figures whose data they do not have, for a terminal.
-pub fn render_tables(study: &Study, models: TableModels, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
-    let mut text = heading(study, prose);
-    text.push_str(&harder(study, prose, usize::MAX));
+pub fn render_tables(study: &Study, models: TableModels, width: usize) -> String {
+    let mut text = heading(study, width);
+    text.push_str(&harder(study, width, usize::MAX));
     text.push_str(&formulas(study, width));
     text.push_str(&comparability(study, width));
     text.push_str(&selection(study, width));
-    text.push_str(&claims(study, prose, true));
+    text.push_str(&claims(study, width, true));
     let figures = study.figures.iter().filter(|figure| FIGURES_IN_TEXT.contains(&figure.number));
     for table in study.tables.iter().chain(figures) {
         let mut table = table.clone();
@@ -88,7 +84,7 @@ pub fn render_tables(study: &Study, models: TableModels, prose: impl Into<Prose>
         }
     }
     let rest = "The data of Figures 1 to 6 and 8 repeat the tables; they are in the JSON, and the setting `figures` draws them all.";
-    text.push_str(&format!("\n{}", prose.wrap(rest, "")));
+    text.push_str(&format!("\n{}", prose(rest, width, "")));
     if models == TableModels::All || !study.listing_6.ours.is_empty() {
         text.push_str(&listing(study, width));
     }
@@ -103,23 +99,21 @@ fn of_model(study: &Study, name: &str) -> bool {
     study.analyses.iter().any(|analysis| analysis.model == name)
 }
 
-fn heading(study: &Study, prose: Prose) -> String {
-    let mut text = prose.wrap(&study.paper, "");
+fn heading(study: &Study, width: usize) -> String {
+    let mut text = prose(&study.paper, width, "");
     if study.runs.is_empty() {
         text.push('\n');
-        text.push_str(&prose.wrap(
+        text.push_str(&prose(
             "No stored runs to compare; only published values are shown. `earnest reproduce gsm-symbolic --plan` lists the runs \
              that the paper needs, and `earnest reproduce gsm-symbolic --run --models paper` (or small, or NAME=MODEL,...) executes \
-             them (the setting `suite = gsm-mini` needs no data).",
-            "",
-        ));
+             them (the setting `suite = gsm-mini` needs no data).", width,
+            ""));
     }
     text
 }
 
 /// Renders the models that were run by prompt, in at most `room` lines if that is enough for a few.
-fn results(study: &Study, prose: Prose, room: usize) -> String {
-    let width = prose.width;
+fn results(study: &Study, width: usize, room: usize) -> String {
     let printed_ratio =
         |analysis: &Analysis| odds_ratios(analysis.prompt).iter().find(|row| row.model == analysis.model);
     let has_printed = study.analyses.iter().any(|analysis| printed_ratio(analysis).is_some());
@@ -154,7 +148,7 @@ fn results(study: &Study, prose: Prose, room: usize) -> String {
         let least: &[&str] = if width < 100 { &["paper's OR", "base", "variants"] } else { &["paper's OR"] };
         let left_out = table.fit(width, least.iter().copied());
         table.shorten_names(width);
-        table.render_within(width) + &left_out_text(&left_out, prose)
+        table.render_within(width) + &left_out_text(&left_out, width)
     };
     let frame = |rows: usize| {
         let title = "Variants against originals, % right (GLMM 1, converged; Holm over the models of a prompt)";
@@ -165,7 +159,7 @@ fn results(study: &Study, prose: Prose, room: usize) -> String {
         text.push_str(&table(rows));
         let left = study.analyses.len() - rows;
         if left > 0 {
-            text.push_str(&prose.wrap(&format!("and {left} more: the setting `tables`"), ""));
+            text.push_str(&prose(&format!("and {left} more: the setting `tables`"), width, ""));
         }
         text + &reach(study, width)
     };
@@ -176,11 +170,11 @@ fn results(study: &Study, prose: Prose, room: usize) -> String {
 }
 
 /// Names the columns that a narrow terminal has no room for.
-fn left_out_text(columns: &[&str], prose: Prose) -> String {
+fn left_out_text(columns: &[&str], width: usize) -> String {
     if columns.is_empty() {
         return String::new();
     }
-    prose.wrap(&format!("A wider terminal and the setting `json` also have: {}.", columns.join(", ")), "")
+    prose(&format!("A wider terminal and the setting `json` also have: {}.", columns.join(", ")), width, "")
 }
 
 /// Renders what the designs could have found.
@@ -238,8 +232,7 @@ fn formulas(study: &Study, width: usize) -> String {
 }
 
 /// Renders the harder sets of the models that were asked them, at most so many rows.
-fn harder(study: &Study, prose: Prose, most: usize) -> String {
-    let width = prose.width;
+fn harder(study: &Study, width: usize, most: usize) -> String {
     let mut table = Table::with_left(3, HARDER_COLUMNS);
     let rows: Vec<Vec<String>> = harder_rows(study);
     if rows.is_empty() {
@@ -253,7 +246,7 @@ fn harder(study: &Study, prose: Prose, most: usize) -> String {
     let title = "Harder sets against the originals of their templates (the paper has none)";
     let mut text = format!("\n{title}\n{}", table.render_within(width));
     if left > 0 {
-        text.push_str(&prose.wrap(&format!("and {left} more: the setting `tables`"), ""));
+        text.push_str(&prose(&format!("and {left} more: the setting `tables`"), width, ""));
     }
     text
 }
@@ -312,8 +305,7 @@ fn selection(study: &Study, width: usize) -> String {
 }
 
 /// Renders the counts behind the paper's claims, and in words what the runs say of each conclusion.
-fn claims(study: &Study, prose: Prose, spoken: bool) -> String {
-    let width = prose.width;
+fn claims(study: &Study, width: usize, spoken: bool) -> String {
     let names = ["claim", "published", "without artefacts", "ours", "by lme4"];
     // Without a fit there is no count of ours.
     let none = study.analyses.is_empty();
@@ -333,7 +325,7 @@ fn claims(study: &Study, prose: Prose, spoken: bool) -> String {
     }
     let left_out = table.fit(width, ["by lme4", "without artefacts"]);
     let mut text = format!("\nThe paper's claims\n{}", table.render_within(width));
-    text.push_str(&left_out_text(&left_out, prose));
+    text.push_str(&left_out_text(&left_out, width));
     text.push_str(&wrap(&artefacts(study), width, ""));
     text.push_str(&wrap(&study.pooled.published.says(), width, ""));
     for (conclusion, says) in study.said().into_iter().filter(|_| spoken) {
@@ -472,9 +464,7 @@ fn listing(study: &Study, width: usize) -> String {
 }
 
 /// Renders a plan for a terminal.
-pub fn render_plan(plan: &StudyPlan, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
+pub fn render_plan(plan: &StudyPlan, width: usize) -> String {
     let names = ["phase", "model", "prompt", "prompts", "prompt tokens", "new tokens", "at most", "hours"];
     let align = |name: &str| if name == "model" || name == "prompt" { Align::Left } else { Align::Right };
     let mut table = Table::new(names.map(|name| (name.to_owned(), align(name))));
@@ -500,7 +490,7 @@ pub fn render_plan(plan: &StudyPlan, prose: impl Into<Prose>) -> String {
         plan.hours
     ));
     for note in &plan.notes {
-        text.push_str(&prose.wrap(note, "* "));
+        text.push_str(&prose(note, width, "* "));
     }
     text
 }

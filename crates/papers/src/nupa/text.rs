@@ -4,7 +4,7 @@ use super::figures::{numbers, value};
 use super::plan::{NupaPlan, NupaPlanRow};
 use crate::text::{indent, inside};
 use crate::{PublishedTable, Reading};
-use earnest_report::{Prose, Table, grid_text, wrap, wrap_lines};
+use earnest_report::{Table, grid_text, prose, wrap, wrap_lines};
 use earnest_tasks::suite::nupa::{LengthRange, Representation, TaskId};
 use earnest_tasks::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Unit};
 
@@ -15,9 +15,7 @@ const WIDE: usize = 118;
 const MIDDLE: usize = 98;
 
 /// Renders a comparison for a terminal. The published tables are shown on request, or if there are no runs.
-pub fn render(comparison: &NupaComparison, published: bool, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
+pub fn render(comparison: &NupaComparison, published: bool, width: usize) -> String {
     let mut text = wrap(&comparison.paper, width, "");
     if published || comparison.runs.is_empty() {
         for table in &comparison.published {
@@ -30,29 +28,28 @@ pub fn render(comparison: &NupaComparison, published: bool, prose: impl Into<Pro
         );
     }
     for run in &comparison.runs {
-        text.push_str(&compared_run(run, prose));
+        text.push_str(&compared_run(run, width));
     }
     text.push_str("\nLimitations\n");
     for caveat in &comparison.caveats {
-        text.push_str(&prose.wrap(caveat, "* "));
+        text.push_str(&prose(caveat, width, "* "));
     }
     wrap_lines(&text, width)
 }
 
-fn compared_run(run: &NupaRun, prose: Prose) -> String {
-    let width = prose.width;
+fn compared_run(run: &NupaRun, width: usize) -> String {
     let mut text = format!("\nOurs: {} ({})\n", run.model, run.run);
     let row = match &run.row {
         Some(row) => format!("Compared with the paper's row {row}."),
         None => "The paper has no row for this model; the setting `beside = NAME` compares the run with another row."
             .to_owned(),
     };
-    text.push_str(&prose.wrap(&row, "  "));
+    text.push_str(&prose(&row, width, "  "));
     for limit in &run.limits {
         text.push_str(&wrap(&format!("The run {limit}."), width, "  ! "));
     }
     for setting in &run.settings {
-        text.push_str(&prose.wrap(setting, "  - "));
+        text.push_str(&prose(setting, width, "  - "));
     }
     for table in &run.tables {
         text.push_str(&compared(table, width));
@@ -269,9 +266,7 @@ fn figure_tables(figure: &NupaFigure, width: usize) -> String {
 }
 
 /// Renders a plan for a terminal.
-pub fn render_plan(plan: &NupaPlan, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
+pub fn render_plan(plan: &NupaPlan, width: usize) -> String {
     let mut text = wrap(&plan.paper, width, "");
     text.push('\n');
     let tokens = plan.rows.iter().any(|row| row.prompt_tokens.is_some());
@@ -304,7 +299,7 @@ pub fn render_plan(plan: &NupaPlan, prose: impl Into<Prose>) -> String {
     text.push_str(&table.render_within(width));
     text.push('\n');
     for note in &plan.notes {
-        text.push_str(&prose.wrap(note, "* "));
+        text.push_str(&prose(note, width, "* "));
     }
     let models = wrap(&plan.models.join(", "), width.saturating_sub(22), "");
     text.push_str(&format!("\nModels of the paper: {}\n", models.trim_end()));

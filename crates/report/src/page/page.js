@@ -73,9 +73,9 @@
     return made;
   };
   const marked = (text, words) => {
-    const place = words ? text.toLowerCase().indexOf(words) : -1;
-    if (place < 0) return [text];
-    return [text.slice(0, place), element("mark", {}, text.slice(place, place + words.length)), text.slice(place + words.length)];
+    const start = words ? text.toLowerCase().indexOf(words) : -1;
+    if (start < 0) return [text];
+    return [text.slice(0, start), element("mark", {}, text.slice(start, start + words.length)), text.slice(start + words.length)];
   };
   const block = (title, text, words) => [element("p", { className: "dim" }, title), element("pre", {}, ...marked(text, words))];
   const search = () => {
@@ -92,7 +92,7 @@
     };
     found = rows.run.map((_, i) => i).filter(wanted);
     const by = at("by").value;
-    if (by !== "place") found.sort((a, b) => rows[by][b] - rows[by][a] || a - b);
+    if (by !== "item") found.sort((a, b) => rows[by][b] - rows[by][a] || a - b);
   };
   const detail = (i, words) => {
     const item = rows.item[i];
@@ -157,7 +157,7 @@
     for (const outcome of rows.outcome) counts[outcome] += 1;
     const option = (value, text) => element("option", { value }, text);
     at("outcome").append(option("", "every outcome"), option("wrong", `not correct (${rows.run.length - counts[0]})`),
-      ...rows.outcomes.words.map((word, place) => option(String(place), `${word} (${counts[place]})`)));
+      ...rows.outcomes.words.map((word, index) => option(String(index), `${word} (${counts[index]})`)));
     show(0);
     root.dataset.samples = "ready";
   };

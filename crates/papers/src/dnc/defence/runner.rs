@@ -31,7 +31,7 @@ pub enum DefenceEvent<'a> {
     Trains {
         model: TrainedModel,
         /// Number among the models, from 1, and how many there are.
-        place: (usize, usize),
+        number: (usize, usize),
         steps_done: u64,
         /// Rows, and how many of them are perturbed.
         examples: (usize, usize),
@@ -88,8 +88,8 @@ pub fn run(
         let folders = Folders::of(&settings.out, model, experiment.training.store);
         let report = std::cell::RefCell::new(&mut *report);
         let mut begins = |steps_done, rows: &super::pairs::TrainingRows| {
-            let (place, examples) = ((index + 1, models.len()), (rows.count, rows.perturbed));
-            (*report.borrow_mut())(DefenceEvent::Trains { model, place, steps_done, examples });
+            let (number, examples) = ((index + 1, models.len()), (rows.count, rows.perturbed));
+            (*report.borrow_mut())(DefenceEvent::Trains { model, number, steps_done, examples });
         };
         let mut trains = |event: &TrainEvent| (*report.borrow_mut())(DefenceEvent::Training(event));
         let trained = train(experiment, model, &base, &folders, &settings.stop, &mut begins, &mut trains)?;

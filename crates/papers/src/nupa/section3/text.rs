@@ -2,7 +2,7 @@
 use super::document::{ClaimForm, MARGIN, Section3, Section3Cell, Section3Figure, Section3Finding, XAxis};
 use super::fine_tuned::FineTunedResult;
 use crate::text::{indent, inside, points, reading};
-use earnest_report::{Prose, Table, wrap, wrap_lines};
+use earnest_report::{Table, prose, wrap, wrap_lines};
 use earnest_results::p_decimals;
 use earnest_tasks::suite::Interval;
 use earnest_train::experiment::{Metric, SeedMean};
@@ -21,9 +21,7 @@ const TITLES: [(u8, &str); 7] = [
 ];
 
 /// Renders the comparison for a terminal, with all published cells or only those that the experiment has.
-pub fn render_section_3(section: &Section3, published: bool, prose: impl Into<Prose>) -> String {
-    let prose = prose.into();
-    let width = prose.width;
+pub fn render_section_3(section: &Section3, published: bool, width: usize) -> String {
     let mut text = wrap(&section.paper, width, "");
     let source = format!("Section 3 compared with {}: {}.", section.source, section.title);
     text.push_str(&wrap(&source, width, ""));
@@ -45,7 +43,7 @@ pub fn render_section_3(section: &Section3, published: bool, prose: impl Into<Pr
         text.push_str(&findings(&section.findings, width));
     }
     for (table, title) in TITLES {
-        text.push_str(&one_table(section, table, title, published || section.models == 0, prose));
+        text.push_str(&one_table(section, table, title, published || section.models == 0, width));
     }
     text.push_str(&fine_tuned(&section.fine_tuned, width));
     for figure in section.figures.iter().filter(|figure| figure.x == XAxis::Digits) {
@@ -57,11 +55,11 @@ pub fn render_section_3(section: &Section3, published: bool, prose: impl Into<Pr
             "{courses} figures over questions seen are in the output of the setting `json`; the setting `figures` draws them."
         );
         text.push('\n');
-        text.push_str(&prose.wrap(&note, ""));
+        text.push_str(&prose(&note, width, ""));
     }
     text.push_str("\nLimitations\n");
     for caveat in &section.caveats {
-        text.push_str(&prose.wrap(caveat, "* "));
+        text.push_str(&prose(caveat, width, "* "));
     }
     wrap_lines(&text, width)
 }
@@ -158,8 +156,7 @@ fn p_value(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { p_decimals(p, 3) }
 }
 
-fn one_table(section: &Section3, table: u8, title: &str, all: bool, prose: Prose) -> String {
-    let width = prose.width;
+fn one_table(section: &Section3, table: u8, title: &str, all: bool, width: usize) -> String {
     let cells: Vec<&Section3Cell> = section.cells.iter().filter(|cell| cell.published.table == table).collect();
     let shown: Vec<&&Section3Cell> = cells.iter().filter(|cell| all || !cell.ours.is_empty()).collect();
     let mut text = format!("\n{title}\n");
@@ -167,7 +164,7 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, prose: Prose
         let reason = cells.first().and_then(|cell| cell.reason.as_deref()).unwrap_or("not run");
         let count = cells.len();
         let note = format!("No results of ours: {reason}. The setting `published` shows the paper's {count} numbers.");
-        text.push_str(&prose.wrap(&note, "  "));
+        text.push_str(&prose(&note, width, "  "));
         return text;
     }
     let wide = width >= WIDE;
@@ -220,13 +217,13 @@ fn one_table(section: &Section3, table: u8, title: &str, all: bool, prose: Prose
     if !readings {
         let reason =
             shown.iter().find_map(|cell| cell.reason.as_deref()).map_or(String::new(), |why| format!(": {why}"));
-        text.push_str(&prose.wrap(&format!("{}{reason}.", reading(first)), "  "));
+        text.push_str(&prose(&format!("{}{reason}.", reading(first)), width, "  "));
     }
     let hidden = cells.len() - shown.len();
     if hidden > 0 {
         let note =
             format!("{hidden} more published numbers without results of ours; the setting `published` shows them.");
-        text.push_str(&prose.wrap(&note, "  "));
+        text.push_str(&prose(&note, width, "  "));
     }
     if shown.iter().any(|cell| cell.published.doubt.is_some()) {
         let doubt = shown.iter().find_map(|cell| cell.published.doubt).unwrap_or_default();
