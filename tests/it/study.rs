@@ -181,6 +181,10 @@ fn every_mistake_is_listed_with_its_line_before_anything_is_loaded() {
     for said in ["has 3 mistakes", "gone.gguf", "unknown arithmetic-bench task `copi`", "there is no model plane"] {
         assert!(err.contains(said), "{said} is not in\n{err}");
     }
+    // A study has keys where a command has options.
+    write(folder.path(), &SMALL.replace("max_tokens = 8", "max_tokens = 0"));
+    let err = stderr(&study(folder.path(), &[]));
+    assert!(err.contains("`max-tokens` must be at least 1") && !err.contains("--max-tokens"), "{err}");
     // The same run under two names.
     write(folder.path(), &SMALL.replace("compute = \"int8\"", ""));
     let refused = study(folder.path(), &["--dry-run"]);

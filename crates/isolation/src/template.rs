@@ -13,7 +13,7 @@ const MAX_SOURCE: usize = 1 << 20;
 /// is large enough for so many. Templates of published models have a few thousand.
 const MAX_OPERATORS: usize = 1 << 15;
 
-/// What a template has too much of.
+/// Size of a template above its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TooLarge {
     Bytes(usize),
@@ -38,7 +38,7 @@ impl std::error::Error for TooLarge {}
 /// Checks that a template is short enough, and has too few operators to nest too deeply.
 ///
 /// # Errors
-/// What it has too much of.
+/// The size above its bound.
 pub fn check_template(source: &str) -> Result<(), TooLarge> {
     if source.len() > MAX_SOURCE {
         return Err(TooLarge::Bytes(source.len()));

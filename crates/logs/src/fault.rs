@@ -1,7 +1,7 @@
 //! Faults of a log's parts.
 use super::json::reason;
 
-/// Why a record, a row or the facts of a log cannot be read. The error that carries it names the file and the place.
+/// Fault of a record, a row or the facts of a log. The error that carries it names the file and the place.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogFault {
     #[error("{}", reason(.0))]

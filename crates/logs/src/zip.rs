@@ -11,7 +11,7 @@ use super::open::open;
 use super::records::too_long;
 use crate::LogError;
 
-/// Why an entry of an archive cannot be read.
+/// Fault of an entry of an archive.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EntryFault {
     #[error("its name leads out of the archive: it was made to do harm")]

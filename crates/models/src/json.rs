@@ -33,7 +33,7 @@ pub enum ReadError {
 /// Reads the wanted fields of a document. Halves of surrogate pairs become U+FFFD, `NaN` and the infinities texts.
 ///
 /// # Errors
-/// What is not JSON, or more values than are wanted.
+/// A text that is not JSON, or that has more values than are wanted.
 pub fn read(text: &[u8], wanted: Wanted<'_>) -> Result<Value, ReadError> {
     let parsed = parse(text, wanted).or_else(|error| match mended(text).filter(|_| error.is_syntax()) {
         Some(mended) => parse(&mended, wanted),

@@ -97,6 +97,13 @@ mod tests {
     }
 
     #[test]
+    fn pages_name_options_and_escape_the_rest() {
+        let notes = [("the setting `max_tokens` raises <it>", "")];
+        let page = html("notes.html", context!(notes)).unwrap().to_string();
+        assert!(page.contains("<li>--max-tokens raises &lt;it&gt;</li>"), "{page}");
+    }
+
+    #[test]
     fn a_template_that_fails_says_that_there_is_no_page() {
         let error = html("limits.html", context!(stacks => ())).unwrap_err();
         assert!(error.to_string().starts_with("the page cannot be made: undefined value"), "{error}");

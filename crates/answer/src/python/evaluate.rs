@@ -34,7 +34,7 @@ pub trait Scope {
     /// Calls a function with values in their places.
     ///
     /// # Errors
-    /// What the function raises.
+    /// The exception of the function.
     fn call(&mut self, _name: &str, _arguments: Vec<PythonValue>) -> Result<PythonValue, PythonError> {
         Err(PythonError::Name)
     }

@@ -181,6 +181,10 @@ impl PythonValue {
 
 /// `repr` of a text.
 fn quoted(text: &str) -> String {
+    // Long numbers are written by every line of a rule that reads them.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'\'' && byte != b'\\') {
+        return format!("'{text}'");
+    }
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut found = String::from(quote);
     for character in text.chars() {

@@ -203,7 +203,7 @@ impl Results {
         Ok((names.into_iter().map(|(_, name)| name).collect(), reported))
     }
 
-    /// What the document says of the model, some settings of its tasks among it.
+    /// Facts of the document about the model, some settings of its tasks among them.
     fn model_details(&self) -> Map<String, Value> {
         let mut details = without_secrets(&self.config);
         // Also where they are written as one text, in which a key would not be seen.

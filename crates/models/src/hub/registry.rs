@@ -123,7 +123,7 @@ impl Entry {
     }
 }
 
-/// What is wrong with an entry of a file.
+/// Fault of an entry of a file.
 #[derive(Debug, thiserror::Error)]
 enum RowFault {
     #[error("a name must not contain /, @ or \\ or begin with - or .")]

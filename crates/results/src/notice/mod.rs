@@ -1,4 +1,4 @@
-//! What a run or an operation tells on its way: facts, with the sentence about them as `Display`.
+//! Notices of a run or an operation on its way: facts, with the sentence about them as `Display`.
 mod comparison;
 mod files;
 mod log;
@@ -99,35 +99,17 @@ impl fmt::Display for Notice {
     }
 }
 
-impl From<RunNotice> for Notice {
-    fn from(notice: RunNotice) -> Self {
-        Notice::Run(notice)
-    }
+macro_rules! subjects {
+    ($($subject:ident($notice:ident))*) => {
+        $(impl From<$notice> for Notice {
+            fn from(notice: $notice) -> Self {
+                Notice::$subject(notice)
+            }
+        })*
+    };
 }
 
-impl From<ModelNotice> for Notice {
-    fn from(notice: ModelNotice) -> Self {
-        Notice::Model(notice)
-    }
-}
-
-impl From<LogNotice> for Notice {
-    fn from(notice: LogNotice) -> Self {
-        Notice::Log(notice)
-    }
-}
-
-impl From<FilesNotice> for Notice {
-    fn from(notice: FilesNotice) -> Self {
-        Notice::Files(notice)
-    }
-}
-
-impl From<ComparisonNotice> for Notice {
-    fn from(notice: ComparisonNotice) -> Self {
-        Notice::Comparison(notice)
-    }
-}
+subjects! { Run(RunNotice) Model(ModelNotice) Log(LogNotice) Files(FilesNotice) Comparison(ComparisonNotice) }
 
 #[cfg(test)]
 mod tests {

@@ -57,7 +57,7 @@ pub enum RunNotice {
     },
 }
 
-/// What becomes of a run that is finished already.
+/// Next step after a run that is finished already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repetition {

@@ -6,7 +6,7 @@ pub const LONGEST_NAME: usize = 240;
 /// Checks the name of a run, which names files too: its lock and its page.
 ///
 /// # Errors
-/// What is wrong with the name.
+/// The fault of the name.
 pub fn check_name(name: &str) -> Result<(), NameProblem> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ',');
     match name.chars().find(|&c| !fits(c)) {
@@ -18,7 +18,7 @@ pub fn check_name(name: &str) -> Result<(), NameProblem> {
     }
 }
 
-/// What is wrong with a name; its text is the end of a sentence about it.
+/// Fault of a name; its text is the end of a sentence about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameProblem {
     #[error("is empty")]

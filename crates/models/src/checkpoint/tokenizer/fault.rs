@@ -1,6 +1,6 @@
 //! Faults of a `tokenizer.json`.
 
-/// What is wrong with a `tokenizer.json`. Messages name the key.
+/// Fault of a `tokenizer.json`. Messages name the key.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(in crate::checkpoint) enum TokenizerFault {
     /// Words of the library, or of the process that tried the tokenizer.

@@ -145,7 +145,7 @@ struct Seen {
     questions: usize,
 }
 
-/// What the rows of a task have, and what is wrong with them.
+/// Survey of the rows of a task: their columns, clusters and faults.
 struct Survey<'a> {
     task: &'a Task,
     rows: &'a dyn Rows,

@@ -26,7 +26,7 @@ pub(super) struct Templates(Environment<'static>);
 /// Error of a column, an expression or a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TemplateError {
-    /// What the templates' library says.
+    /// An error of the templates' library.
     #[error("{0}")]
     Template(String),
     #[error(transparent)]

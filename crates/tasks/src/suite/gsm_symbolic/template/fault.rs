@@ -12,7 +12,7 @@ pub struct TemplateError {
     pub fault: TemplateFault,
 }
 
-/// What is wrong with a template's text.
+/// Fault of a template's text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateFault {
     /// A file without the six keys, or no JSON.
