@@ -145,10 +145,7 @@ fn the_summary_of_all_models_and_prompts_is_a_screen() {
     let text = render_summary(&study, 100);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.lines().count() <= 60, "{} lines: {text}", text.lines().count());
-    assert!(
-        text.contains("more: the setting `tables`") && text.contains("Questions of ours: originals published"),
-        "{text}"
-    );
+    assert!(text.contains("more: --tables") && text.contains("Questions of ours: originals published"), "{text}");
 }
 
 #[test]
