@@ -74,8 +74,8 @@ if [ -z "${EARNEST_CUDA_LIBRARIES:-}" ]; then
   export EARNEST_CUDA_LIBRARIES
 fi
 
-earnest() { cargo run --release --locked --quiet -- "$@"; }
-earnest doctor --assemble sm_80,sm_86,sm_89,sm_90,sm_90a,sm_100,sm_120
+assemble() { cargo run --release --locked --quiet -p earnest-dev -- assemble "$@"; }
+assemble sm_80,sm_86,sm_89,sm_90,sm_90a,sm_100,sm_120
 if [ "${1:-}" != --record ]; then
   echo "they assemble; scripts/cuda-assemble.sh --record embeds them in the program"
   exit 0
@@ -85,7 +85,7 @@ fi
 architectures=sm_80,sm_89,sm_90,sm_90a,sm_100,sm_120
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-earnest doctor --assemble "$architectures" --embed "$folder"
+assemble "$architectures" --embed "$folder"
 line=$digest
 for architecture in ${architectures//,/ }; do
   part=$(echo "$folder/$architecture".*)

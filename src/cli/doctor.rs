@@ -1,5 +1,4 @@
 //! `earnest doctor`: capabilities of this machine.
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,6 +7,7 @@ use serde::Serialize;
 use super::Exit;
 use super::args::ResultsArgs;
 use super::error::CliError;
+use super::left_out;
 use super::offered::options;
 use super::printer::Printer;
 use super::sandbox_args::SandboxArgs;
@@ -27,15 +27,6 @@ pub struct DoctorArgs {
     #[command(flatten)]
     pub sandbox: SandboxArgs,
 
-    /// Architectures to compile every CUDA kernel for instead, with the assembler's report; needs NVRTC and no GPU
-    #[arg(long, value_name = "sm_80,sm_90", value_delimiter = ',')]
-    pub assemble: Vec<String>,
-
-    /// With --assemble: folder that gets the compiled kernels of each architecture, for the ones inside the program
-    /// (scripts/cuda-assemble.sh --record)
-    #[arg(long, value_name = "DIR", requires = "assemble")]
-    pub embed: Option<PathBuf>,
-
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -53,6 +44,8 @@ struct Findings {
     sandbox: Sandbox,
     folders: Vec<Folder>,
     environment: Vec<(&'static str, Option<String>)>,
+    /// Features of the program: name, and true if it was built with it.
+    features: Vec<(&'static str, bool)>,
     /// Suggested changes.
     advice: Vec<String>,
 }
@@ -100,12 +93,6 @@ struct Folder {
 
 /// Examines the machine. Findings are not errors: the exit code is 0.
 pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
-    if let Some(folder) = &args.embed {
-        return embed(&args.assemble, folder, printer);
-    }
-    if !args.assemble.is_empty() {
-        return assemble(&args.assemble, args.json, printer);
-    }
     let findings = examine(&args.results.folder, examine_sandbox(&args.sandbox));
     if args.json {
         printer.json(&findings)?;
@@ -113,66 +100,6 @@ pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
         printer.result(&screen(&findings, printer.known_width()))?;
     }
     Ok(Exit::Success)
-}
-
-fn assembly_error(architecture: &str, error: &cuda::DeviceError) -> CliError {
-    CliError::new(Exit::Engine, format!("cannot assemble for {architecture}: {error}"))
-        .help("NVRTC must be in the system's library path or in EARNEST_CUDA_LIBRARIES")
-}
-
-/// Compiles all kernels into files of a folder, one for each architecture, named after it and the compiler.
-fn embed(architectures: &[String], folder: &Path, printer: Printer) -> Result<Exit, CliError> {
-    let unwritable =
-        |error: std::io::Error| CliError::new(Exit::Results, format!("cannot write to {}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(unwritable)?;
-    for architecture in architectures {
-        let (compiler, part) = cuda::embeddable(architecture).map_err(|error| assembly_error(architecture, &error))?;
-        std::fs::write(folder.join(format!("{architecture}.{compiler}")), &part).map_err(unwritable)?;
-        printer.result(&format!("{architecture}  {} bytes by {compiler}\n", part.len()))?;
-    }
-    Ok(Exit::Success)
-}
-
-/// Compiles all kernels and prints the assembler's report; slow ones are an error.
-fn assemble(architectures: &[String], json: bool, printer: Printer) -> Result<Exit, CliError> {
-    let (mut all, mut slow) = (Vec::new(), Vec::new());
-    for architecture in architectures {
-        let (kernels, of) = cuda::assemble(architecture).map_err(|error| assembly_error(architecture, &error))?;
-        slow.extend(of.into_iter().map(|what| format!("{architecture} {what}")));
-        all.push((architecture, kernels));
-    }
-    if json {
-        printer.json(&all)?;
-    } else {
-        printer.result(&assembly(&all))?;
-    }
-    match slow.is_empty() {
-        true => Ok(Exit::Success),
-        false => {
-            Err(CliError::new(Exit::Engine, format!("kernels assemble, and some are slow:\n  {}", slow.join("\n  ")))
-                .help("only attend_tall may spill, 768 bytes a thread; products by warp groups must not be serialised"))
-        }
-    }
-}
-
-/// The assembler's report for people.
-fn assembly(all: &[(&String, Vec<cuda::Assembled>)]) -> String {
-    let mut text = String::new();
-    for (architecture, kernels) in all {
-        let widest = kernels.iter().map(|k| k.unit.len() + k.kernel.len() + 1).max().unwrap_or(0);
-        for k in kernels {
-            let name = format!("{} {}", k.unit, k.kernel);
-            let spilled = if k.spilled > 0 { format!(", {} bytes spilled", k.spilled) } else { String::new() };
-            writeln!(
-                text,
-                "{architecture}  {name:widest$}  {:3} registers, {:5} bytes shared{spilled}",
-                k.registers, k.shared
-            )
-            .expect("writing to a String cannot fail");
-        }
-        writeln!(text, "{architecture}  {} kernels", kernels.len()).expect("writing to a String cannot fail");
-    }
-    text
 }
 
 /// Starts the sandbox and tries it out.
@@ -246,6 +173,7 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
         sandbox,
         folders,
         environment,
+        features: left_out::FEATURES.to_vec(),
         advice,
     }
 }
@@ -383,6 +311,11 @@ fn screen(findings: &Findings, width: Option<usize>) -> String {
         if let Some(value) = value {
             lines.push(((*name).to_owned(), value.clone()));
         }
+    }
+    let left_out: Vec<&str> =
+        findings.features.iter().filter(|(_, is_built)| !is_built).map(|(feature, _)| *feature).collect();
+    if !left_out.is_empty() {
+        lines.push(("built without".to_owned(), left_out.join(", ")));
     }
     let widest = lines.iter().map(|(name, _)| text_width(name)).max().unwrap_or(0);
     let mut text = String::new();

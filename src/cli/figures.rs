@@ -2,9 +2,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
+use super::left_out;
 use super::output::{self, write_file};
 use earnest_report::plot::{Figure, Format};
 use earnest_results::RowsError;
@@ -35,8 +37,21 @@ pub struct FigureArgs {
     pub figures: Option<PathBuf>,
 
     /// Formats of these files, separated by commas
-    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg", requires = "figures")]
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg", requires = "figures", value_parser = built_format())]
     pub figure_format: Vec<FigureFormat>,
+}
+
+/// Reads a format that this program can draw.
+fn built_format() -> impl TypedValueParser<Value = FigureFormat> {
+    EnumValueParser::<FigureFormat>::new().try_map(|format| match Format::from(format).is_built() {
+        true => Ok(format),
+        false => Err(not_built().to_string()),
+    })
+}
+
+/// The error of a format that needs a feature.
+fn not_built() -> CliError {
+    left_out::error("a figure as PDF or PNG", "figures")
 }
 
 impl FigureArgs {
@@ -73,6 +88,7 @@ fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
 pub fn figure_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match format_of(&path) {
+        Some(format) if !format.is_built() => Err(not_built().to_string()),
         Some(_) => output::allowed(&path).map(|()| path).map_err(|error| error.to_string()),
         None => Err("a figure is a file that ends in .svg, .pdf or .png".to_owned()),
     }

@@ -17,6 +17,7 @@ mod figures;
 mod generate;
 mod import;
 mod interrupt;
+mod left_out;
 mod log_args;
 mod merge;
 mod models;
@@ -39,6 +40,7 @@ mod runs;
 mod samples;
 mod sandbox_args;
 mod score;
+#[cfg(feature = "serve")]
 mod serve;
 mod shell;
 mod show;
@@ -47,9 +49,18 @@ mod study;
 mod suites;
 mod tally;
 mod tasks;
+#[cfg(feature = "train")]
 mod train;
 mod values;
+#[cfg(feature = "view")]
 mod view;
+
+#[cfg(not(feature = "serve"))]
+use left_out::serve;
+#[cfg(not(feature = "train"))]
+use left_out::train;
+#[cfg(not(feature = "view"))]
+use left_out::view;
 
 pub use entry::main;
 pub use exit::Exit;

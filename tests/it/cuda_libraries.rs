@@ -98,39 +98,6 @@ fn doctor_names_the_kernels_inside_the_program() {
     assert!(words(&doctor).contains("kernels for sm_90 by nvrtc-12.9, NVRTC none"), "{}", words(&doctor));
 }
 
-/// End of `scripts/cuda-assemble.sh` with a compiler that reports slow kernels, so that none becomes slow unnoticed.
-#[test]
-fn kernels_that_spill_or_wait_for_their_products_end_their_assembly() {
-    let Some(at) = libraries() else { return };
-    let assembled = |architecture: &str, kernel: &str, spilled: u32, more: &str| {
-        let words = format!(
-            "ptxas info    : Compiling entry function 'earnest_{kernel}' for '{architecture}'\n    \
-             900 bytes stack frame, {spilled} bytes spill stores, {spilled} bytes spill loads\n\
-             ptxas info    : Used 200 registers, 128 bytes smem\n{more}"
-        );
-        let output = earnest(&at, &[("MOCK_PTXAS", &words)], &["doctor", "--assemble", architecture]);
-        (output.status.code(), self::words(&output))
-    };
-    let (code, text) = assembled("sm_90", "norm", 0, "");
-    assert!(code == Some(0) && text.contains("layers-bf16 norm") && text.contains("200 registers"), "{text}");
-    let (code, text) = assembled("sm_90", "attend_tall", 768, "");
-    assert!(code == Some(0) && text.contains("768 bytes spilled"), "{text}");
-    for (kernel, spilled) in [("norm", 8), ("attend_tall", 776)] {
-        let (code, text) = assembled("sm_90", kernel, spilled, "");
-        assert_eq!(code, Some(5), "{text}");
-        // Every unit is assembled and named, not only the first.
-        for unit in ["layers-bf16", "product-f16-q4k"] {
-            assert!(text.contains(&format!("sm_90 {unit}: {kernel} spills {spilled} bytes a thread")), "{text}");
-        }
-    }
-    let waits = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ill formed pipeline stage\n";
-    let (code, text) = assembled("sm_90a", "wgmma_192", 0, waits);
-    assert!(
-        code == Some(5) && text.contains("sm_90a wgmma-bf16-dense: ptxas info") && text.contains("serialized"),
-        "{text}"
-    );
-}
-
 #[test]
 fn modified_kernels_are_another_engine() {
     let Some(at) = libraries() else { return };

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use candle_core::Device;
 use earnest_engine::cpu::{CpuEngine, Options};
 use earnest_engine::{Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
@@ -46,7 +45,7 @@ fn train(
     folder: &Path,
     stop_after: Option<u64>,
 ) -> (Vec<(u64, f64)>, Option<Validation>, TrainOutcome) {
-    let mut trainer = Trainer::open(settings.clone(), folder, &Device::Cpu).unwrap();
+    let mut trainer = Trainer::open(settings.clone(), folder).unwrap();
     let stop = AtomicBool::new(false);
     let (mut losses, mut last) = (Vec::new(), None);
     let ended = trainer
@@ -93,7 +92,7 @@ fn an_interrupted_training_ends_as_an_unbroken_one() {
     // A killed session leaves steps in the log that the state does not know.
     let other = TrainSettings { seed: 6, ..settings() };
     train(&settings(), &folder.path().join("third"), Some(3));
-    let refused = Trainer::open(other, &folder.path().join("third"), &Device::Cpu).err().unwrap();
+    let refused = Trainer::open(other, &folder.path().join("third")).err().unwrap();
     assert!(refused.to_string().contains("other settings"), "{refused}");
 }
 
@@ -102,7 +101,7 @@ fn a_damaged_state_names_a_way_on() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     train(&settings(), folder, Some(5));
-    let open = || Trainer::open(settings(), folder, &Device::Cpu);
+    let open = || Trainer::open(settings(), folder);
     let tensors = folder.join("state-5.safetensors");
     let whole = std::fs::read(&tensors).unwrap();
     std::fs::write(&tensors, &whole[..whole.len() / 2]).unwrap();
@@ -178,7 +177,7 @@ fn where_several_spellings_are_right_the_newest_model_is_kept() {
     let one_digit = TokenizerSettings { digits: 1, groups: DigitGroups::Random, words: 256 };
     assert!(!TrainSettings { tokenizer: one_digit, ..random.clone() }.has_ambiguous_tokenization());
     let folder = place.path().join("model");
-    let mut trainer = Trainer::open(random, &folder, &Device::Cpu).unwrap();
+    let mut trainer = Trainer::open(random, &folder).unwrap();
     trainer.run(&AtomicBool::new(false), &mut |_| {}).unwrap();
     let kept = std::fs::read(folder.join("model.safetensors")).unwrap();
     trainer.write(StoredType::F32).unwrap();
@@ -253,7 +252,7 @@ fn the_engine_answers_as_the_trainer_validates() {
 fn what_does_not_fit_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let fails = |settings: TrainSettings| {
-        Trainer::open(settings, folder.path(), &Device::Cpu).err().map(|error| error.to_string()).unwrap()
+        Trainer::open(settings, folder.path()).err().map(|error| error.to_string()).unwrap()
     };
     assert!(fails(TrainSettings { tasks: vec!["addd_Integer".into()], ..settings() }).contains("addd"));
     assert!(fails(TrainSettings { lengths: vec![101], beyond: vec![], ..settings() }).contains("lengths"));

@@ -2,6 +2,7 @@
 //! machine with a GPU.
 
 mod agreement;
+mod assemble;
 mod device;
 mod failure;
 mod golden;
@@ -37,6 +38,8 @@ enum Instrument {
     Golden(golden::GoldenArgs),
     /// Compare the engine with itself in another configuration: on the CPU, batch-invariant, or without the prefix cache
     Agreement(agreement::AgreementArgs),
+    /// Compile the GPU kernels without a GPU and print the assembler's report
+    Assemble(assemble::AssembleArgs),
     /// Measure decode, prefill and an evaluation's prompts against the device's peak memory bandwidth and arithmetic
     Device(device::DeviceArgs),
     /// Measure the device time of every GPU kernel, library product and copy, by shape, against measured peaks
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Instrument::Kernels(args) => kernels::execute(&args),
         Instrument::Golden(args) => golden::execute(&args),
         Instrument::Agreement(args) => agreement::execute(&args),
+        Instrument::Assemble(args) => assemble::execute(&args),
         Instrument::Device(args) => device::execute(&args),
         Instrument::Profile(args) => profile::execute(&args),
     };

@@ -236,7 +236,7 @@ impl LazySandbox {
         let settings = self.settings()?;
         let pool = Pool::new(settings).map_err(|error| {
             let plain = match error {
-                SandboxError::Python { .. } => OptionError::usage(&error),
+                SandboxError::Python { .. } | SandboxError::NoInterpreter => OptionError::usage(&error),
                 _ => OptionError::programs(&error),
             };
             OptionError { help: error.help(), ..plain }

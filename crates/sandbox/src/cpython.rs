@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::SandboxError;
-use super::embedded::HARNESS;
+use super::HARNESS;
 use super::protocol::Cpython;
 
 const HARNESS_MAIN: &str = include_str!("harness_main.py");

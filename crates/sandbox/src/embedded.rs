@@ -13,10 +13,7 @@ use rustpython_vm::{
     AsObject, Interpreter, PyObject, PyObjectRef, PyRef, PyResult, Settings, VirtualMachine, compiler,
 };
 
-use super::{outcome, rounding};
-
-/// Harness that both interpreters run.
-pub const HARNESS: &str = include_str!("harness.py");
+use super::{HARNESS, outcome, rounding};
 
 /// Name and version of the interpreter, as recorded in a run.
 pub const VERSION: &str = "RustPython 0.5.0 (Python 3.14 syntax and library)";

@@ -22,6 +22,9 @@ pub enum SandboxError {
     /// The interpreter given with `--python` is not usable.
     #[error("cannot use the Python interpreter {}: {reason}", python.display())]
     Python { python: PathBuf, reason: String },
+    /// No interpreter was named, and this build has none.
+    #[error("model-written Python is not run: this earnest was built without its feature `python`, the embedded interpreter")]
+    NoInterpreter,
     /// The test program returned another value than 1764.
     #[error("the sandbox failed its self-check: a program that returns 1764 ended with {outcome}")]
     SelfCheck { outcome: String },
@@ -34,6 +37,9 @@ impl SandboxError {
             SandboxError::Python { .. } => Some(
                 "pass a CPython 3 executable to the setting `python`, or leave it out to use the embedded interpreter".into(),
             ),
+            SandboxError::NoInterpreter => {
+                Some("pass a CPython 3 executable to the setting `python`, or use an earnest with that feature".into())
+            }
             SandboxError::SelfCheck { .. } | SandboxError::NotAWorker { .. } => {
                 Some("`earnest doctor` shows what the sandbox can use here".into())
             }

@@ -13,6 +13,10 @@
 mod attempts;
 mod confine;
 mod cpython;
+#[cfg(feature = "python")]
+mod embedded;
+#[cfg(not(feature = "python"))]
+#[path = "not_built.rs"]
 mod embedded;
 mod error;
 mod limits;
@@ -20,6 +24,7 @@ mod outcome;
 mod pool;
 mod process;
 mod protocol;
+#[cfg(feature = "python")]
 mod rounding;
 mod settings;
 mod worker;
@@ -31,3 +36,6 @@ pub use outcome::{Exception, Number, Outcome};
 pub use pool::{Pool, Report};
 pub use settings::{CommandError, SandboxCommand, Settings};
 pub use worker::serve_if_worker;
+
+/// Harness that both interpreters run.
+const HARNESS: &str = include_str!("harness.py");

@@ -281,6 +281,7 @@ impl Worker {
         match hello {
             Ok(Hello::Ready(ready)) => Ok((worker, ready)),
             Ok(Hello::Unconfined(missing)) => Err(SandboxError::Unconfined { missing }),
+            Ok(Hello::NoInterpreter) => Err(SandboxError::NoInterpreter),
             Ok(Hello::Python(reason)) => {
                 Err(SandboxError::Python { python: settings.python.clone().unwrap_or_default(), reason })
             }

@@ -51,6 +51,8 @@ pub enum Hello {
     Ready(Ready),
     /// Parts of the confinement that are missing: nothing is run.
     Unconfined(Vec<Missing>),
+    /// The worker was built without the embedded interpreter.
+    NoInterpreter,
     /// The reason for the interpreter not being usable.
     Python(String),
     /// The worker's version, which is not the caller's.

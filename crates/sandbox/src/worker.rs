@@ -78,6 +78,8 @@ fn serve_pool(mut pool: Channel) -> io::Result<()> {
         return refuse(&mut pool, Hello::OtherVersion(env!("CARGO_PKG_VERSION").to_owned()));
     }
     let cpython = match setup.interpreter.clone() {
+        // A worker in an isolation of the user's may be another build than the program that asks.
+        Interpreter::Embedded if cfg!(not(feature = "python")) => return refuse(&mut pool, Hello::NoInterpreter),
         Interpreter::Embedded => None,
         Interpreter::Cpython(cpython) => Some(cpython),
         Interpreter::Unprobed(python) => match cpython::probe(&python) {

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use candle_core::Device;
 use earnest_train::{Size, TrainError, TrainEvent, TrainSettings, Trainer};
 
 fn main() -> Result<(), TrainError> {
@@ -23,7 +22,7 @@ fn main() -> Result<(), TrainError> {
         context: 128,
         ..TrainSettings::default()
     };
-    let mut trainer = Trainer::open(settings, &folder, &Device::Cpu)?;
+    let mut trainer = Trainer::open(settings, &folder)?;
     println!("{} parameters", trainer.parameter_count());
     trainer.run(&AtomicBool::new(false), &mut |event| {
         if let TrainEvent::Validated(validation) = event {

@@ -2,7 +2,6 @@
 //! `RAYON_NUM_THREADS=1 cargo run --release -p earnest-train --example speed -- SETTINGS.json STEPS`.
 use std::sync::atomic::AtomicBool;
 
-use candle_core::Device;
 use earnest_train::{TrainError, TrainEvent, TrainSettings, Trainer};
 
 /// CPU time of this thread so far, where the system tells it: other load disturbs it less than the time on the wall.
@@ -19,7 +18,7 @@ fn main() -> Result<(), TrainError> {
     let settings: TrainSettings = serde_json::from_str(&text).expect("it holds settings");
     let settings = TrainSettings { steps, validate_every: steps, validation: 1, ..settings };
     let (batch, folder) = (settings.batch as f64, std::env::temp_dir().join(format!("speed-{}", std::process::id())));
-    let mut trainer = Trainer::open(settings, &folder, &Device::Cpu)?;
+    let mut trainer = Trainer::open(settings, &folder)?;
     let (mut seconds, mut last, mut before) = (Vec::new(), 0.0, cpu_seconds());
     trainer.run(&AtomicBool::new(false), &mut |event| {
         if let TrainEvent::Step { seconds: took, loss, .. } = event {

@@ -104,7 +104,6 @@ pub(crate) mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use candle_core::Device;
 
     use super::*;
     use crate::{AnswerStyle, CellScore, Size, TokenizerSettings, TrainEvent, TrainOutcome, TrainSettings, Trainer};
@@ -129,7 +128,7 @@ pub(crate) mod tests {
     }
 
     fn train(settings: &TrainSettings, folder: &Path, stop_after: Option<u64>) -> (TrainOutcome, u64) {
-        let mut trainer = Trainer::open(settings.clone(), folder, &Device::Cpu).unwrap();
+        let mut trainer = Trainer::open(settings.clone(), folder).unwrap();
         let stop = AtomicBool::new(false);
         let ended = trainer.run(&stop, &mut |event| {
             if let TrainEvent::Step { step, .. } = event {

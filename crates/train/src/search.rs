@@ -2,7 +2,6 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use candle_core::Device;
 use serde::{Deserialize, Serialize};
 
 use super::folder::write_atomic;
@@ -70,7 +69,7 @@ pub fn search_rate(
         // What an interrupted search left is not continued: a trial is short.
         remove(&trial)?;
         let mut trainer =
-            Trainer::open(TrainSettings { learning_rate: rate, ..settings.clone() }, &trial, &Device::Cpu)?;
+            Trainer::open(TrainSettings { learning_rate: rate, ..settings.clone() }, &trial)?;
         let mut loss = None;
         let ended = trainer.run(stop, &mut |event| {
             if let TrainEvent::Validated(validation) = event {

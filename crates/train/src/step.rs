@@ -24,13 +24,6 @@ pub(super) struct Parts {
     pub(super) parallel: usize,
 }
 
-impl Parts {
-    /// All parts in parallel.
-    pub(super) fn parallel(count: usize) -> Self {
-        Parts { count, parallel: count }
-    }
-}
-
 /// Computes the gradients of the mean loss. `decoder` returns the model for a part. Parts are summed in order, so that the result
 /// does not depend on the threads' timing.
 pub(super) fn gradients(

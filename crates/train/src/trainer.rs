@@ -12,7 +12,7 @@ use super::parameters::normal;
 use super::plain::Workspace;
 use super::progress::{CellScore, TrainEvent, Validation};
 use super::state::{self, Header};
-use super::step::{Parts, gradients, plain_gradients};
+use super::step::plain_gradients;
 use super::stream::encode_pair;
 use super::tokenizer::PAD;
 use super::{
@@ -45,11 +45,10 @@ struct ValidationCell {
     examples: Vec<Example>,
 }
 
-/// Trainer of a model from scratch.
+/// Trainer of a model from scratch, on the CPU.
 pub struct Trainer {
     settings: TrainSettings,
     folder: PathBuf,
-    device: Device,
     tokenizer: NumberTokenizer,
     stream: QuestionStream,
     /// Stream of the second phase.
@@ -70,7 +69,7 @@ impl Trainer {
     ///
     /// # Errors
     /// [`TrainError::Setting`]; [`TrainError::Resume`] if the folder holds a training with other settings.
-    pub fn open(settings: TrainSettings, folder: &Path, device: &Device) -> Result<Self, TrainError> {
+    pub fn open(settings: TrainSettings, folder: &Path) -> Result<Self, TrainError> {
         settings.check()?;
         std::fs::create_dir_all(folder).map_err(|source| TrainError::File { path: folder.to_owned(), source })?;
         let stream = QuestionStream::new(settings.stream(&settings.lengths)?, Split::Train)?;
@@ -100,20 +99,18 @@ impl Trainer {
             NumberTokenizer::learn_hinted(&settings.tokenizer, hints, texts)?
         };
         settings.size.check_memory(tokenizer.len())?;
-        let (decoder, parameters) = fresh(&settings, &tokenizer, 0, device)?;
+        let (decoder, parameters) = fresh(&settings, &tokenizer, 0)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
         let optimised = |step| settings.attempt(step).1;
-        let (header, optimiser) = state::resume(folder, &text, settings.optimiser, optimised, &parameters, device)?;
+        let (header, optimiser) = state::resume(folder, &text, settings.optimiser, optimised, &parameters, &Device::Cpu)?;
         write_atomic(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
         let learnt =
             |task, length| [Some(&stream), next.as_ref()].into_iter().flatten().any(|s| s.contains(task, length));
         let validation = validation(&settings, &tokenizer, &learnt)?;
         let folder = folder.to_owned();
-        let device = device.clone();
         Ok(Trainer {
             settings,
             folder,
-            device,
             tokenizer,
             stream,
             next,
@@ -160,24 +157,15 @@ impl Trainer {
             }
             let step = self.header.step + 1;
             if let (restart @ 1.., 1) = self.settings.attempt(step) {
-                (self.decoder, self.parameters) = fresh(&self.settings, &self.tokenizer, restart, &self.device)?;
+                (self.decoder, self.parameters) = fresh(&self.settings, &self.tokenizer, restart)?;
                 self.optimiser = AdamW::new(self.settings.optimiser);
                 log.write(&TrainEvent::Restarted { step: step - 1, restart }, report)?;
             }
             let started = Instant::now();
             let examples = self.examples(step)?;
-            let computed = if self.device.is_cpu() {
-                self.workspaces.resize_with(self.settings.parts, Workspace::default);
-                plain_gradients(self.decoder.config(), &self.parameters, &examples, &mut self.workspaces)?
-            } else {
-                gradients(
-                    &|_| self.decoder.clone(),
-                    &self.parameters,
-                    &examples,
-                    Parts::parallel(self.settings.parts),
-                    &self.device,
-                )?
-            };
+            self.workspaces.resize_with(self.settings.parts, Workspace::default);
+            let computed =
+                plain_gradients(self.decoder.config(), &self.parameters, &examples, &mut self.workspaces)?;
             if !computed.loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
             }
@@ -217,7 +205,7 @@ impl Trainer {
             let mut exact = 0;
             let longest = cell.examples.iter().map(|example| example.ids.len()).max().unwrap_or(1);
             for examples in cell.examples.chunks(VALIDATION_BATCH.min(VALIDATION_TOKENS / longest).max(1)) {
-                let batch = Batch::new(examples, PAD, &self.device)?;
+                let batch = Batch::new(examples, PAD, &Device::Cpu)?;
                 let logits = self.decoder.logits(&batch)?;
                 exact += answer_scores(&logits, &batch)?.into_iter().filter(|answered| *answered).count();
                 if cell.score.learnt {
@@ -281,14 +269,13 @@ fn fresh(
     settings: &TrainSettings,
     tokenizer: &NumberTokenizer,
     restart: u64,
-    device: &Device,
 ) -> Result<(Decoder, Parameters), TrainError> {
     // Far from other trainings' seeds, which are small numbers.
     let seed = settings.seed.wrapping_add(restart << 40);
     let config = settings.size.decoder(tokenizer.len(), settings.context, settings.position);
     let mut parameters = Parameters::default();
-    let decoder = Decoder::fresh(&config, seed, &mut parameters, device)?;
-    init_placed_digits(tokenizer, seed, &parameters, device)?;
+    let decoder = Decoder::fresh(&config, seed, &mut parameters, &Device::Cpu)?;
+    init_placed_digits(tokenizer, seed, &parameters)?;
     Ok((decoder, parameters))
 }
 
@@ -298,14 +285,13 @@ fn init_placed_digits(
     tokenizer: &NumberTokenizer,
     seed: u64,
     parameters: &Parameters,
-    device: &Device,
 ) -> Result<(), TrainError> {
     let Some(embedding) = parameters.get(EMBEDDING) else { return Ok(()) };
     let (rows, width) = embedding.dims2()?;
     let mut values = embedding.flatten_all()?.to_vec1::<f32>()?;
     let draw = |name: String| -> Result<Vec<f32>, TrainError> {
         // The sum of two has the standard deviation of the other rows.
-        Ok(normal(seed, &name, &[width], init_std(2 * width), device)?.to_vec1::<f32>()?)
+        Ok(normal(seed, &name, &[width], init_std(2 * width), &Device::Cpu)?.to_vec1::<f32>()?)
     };
     for (id, digit, place) in tokenizer.placed_digits() {
         let (digit_vector, place_vector) = (draw(format!("digit {digit}"))?, draw(format!("place {place}"))?);
@@ -314,7 +300,7 @@ fn init_placed_digits(
             *value = digit + place;
         }
     }
-    embedding.set(&candle_core::Tensor::from_vec(values, (rows, width), device)?)?;
+    embedding.set(&candle_core::Tensor::from_vec(values, (rows, width), &Device::Cpu)?)?;
     Ok(())
 }
 

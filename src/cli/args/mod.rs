@@ -12,6 +12,7 @@ use clap::{Command as Definition, CommandFactory, FromArgMatches, Parser, Subcom
 
 use super::Exit;
 use super::catalogue::suite_first;
+use super::left_out;
 use super::log_args::ImportLogsArgs;
 use super::result_args::{
     CompareArgs, CompletionsArgs, ImportArgs, ManArgs, MergeArgs, RunsArgs, SamplesArgs, ScoreArgs,
@@ -81,7 +82,10 @@ fn of_file(mut error: clap::Error, given: &[OsString], words: &[OsString]) -> cl
 pub fn definition() -> Definition {
     Cli::command().mut_subcommands(|command| match command.get_name() {
         "run" => command.mut_arg("devices", |devices| devices.hide(false)),
-        _ => command,
+        name => match left_out::about(name) {
+            Some(about) => command.about(about),
+            None => command,
+        },
     })
 }
 

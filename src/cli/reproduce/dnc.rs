@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::compared::ComparedRuns;
-use super::dnc_defence;
 use crate::cli::Exit;
 use crate::cli::args::EngineArgs;
 use crate::cli::error::CliError;
+#[cfg(not(feature = "train"))]
+use crate::cli::left_out;
 use crate::cli::models::HubArgs;
 use crate::cli::printer::Printer;
 use earnest_papers::dnc::{EvaluatedRun, compare, render};
@@ -49,7 +50,10 @@ pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
         return Err(CliError::usage("DNC has no figures to draw; leave --figures out"));
     }
     if let Some(experiment) = &args.experiment {
-        return dnc_defence::execute(args, experiment, printer);
+        #[cfg(feature = "train")]
+        return super::dnc_defence::execute(args, experiment, printer);
+        #[cfg(not(feature = "train"))]
+        return Err(left_out::error(&format!("the trained defence ({})", experiment.display()), "train"));
     }
     let mut runs = Vec::new();
     for run in args.compared.shown(SUITE, printer)? {
@@ -60,7 +64,10 @@ pub fn execute(args: &DncArgs, printer: Printer) -> Result<Exit, CliError> {
         })?;
         runs.push(ours);
     }
-    let comparison = compare(&runs, dnc_defence::ours());
+    #[cfg(feature = "train")]
+    let comparison = compare(&runs, super::dnc_defence::ours());
+    #[cfg(not(feature = "train"))]
+    let comparison = compare(&runs);
     if args.compared.json {
         printer.json(&comparison)?;
     } else {

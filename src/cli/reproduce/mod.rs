@@ -4,8 +4,10 @@ mod arithmetic_bench;
 mod compared;
 pub(super) mod device;
 mod dnc;
+#[cfg(feature = "train")]
 mod dnc_defence;
 mod nupa;
+#[cfg(feature = "train")]
 mod nupa_section_3;
 mod gsm_symbolic;
 mod gsm_symbolic_args;

@@ -11,6 +11,8 @@ use crate::cli::figures::FigureArgs;
 use crate::cli::models::{HubArgs, locate, open};
 use crate::cli::printer::Printer;
 use crate::cli::values::Prompts;
+#[cfg(not(feature = "train"))]
+use crate::cli::left_out;
 use crate::cli::{Exit, catalogue};
 use earnest_eval::prompt::{PromptError, Prompter};
 use earnest_models::checkpoint::Checkpoint;
@@ -92,7 +94,10 @@ pub fn execute(args: &NupaArgs, printer: Printer) -> Result<Exit, CliError> {
         return show_plan(args, printer);
     }
     if args.section.is_some() {
+        #[cfg(feature = "train")]
         return super::nupa_section_3::execute(args, printer);
+        #[cfg(not(feature = "train"))]
+        return Err(left_out::error("section 3 of the paper, on trained models,", "train"));
     }
     let reference = match &args.beside {
         None => ReferenceRow::default(),

@@ -2,7 +2,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use candle_core::Device;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
@@ -352,7 +351,7 @@ pub fn execute(args: &NumberModelArgs, printer: Printer) -> Result<Exit, CliErro
     } else {
         (settings, None)
     };
-    let mut trainer = Trainer::open(settings.clone(), &args.out, &Device::Cpu)?;
+    let mut trainer = Trainer::open(settings.clone(), &args.out)?;
     let from = match trainer.steps_done() {
         0 => String::new(),
         done => format!(", continuing after step {done}"),

@@ -1,5 +1,6 @@
 //! DNC: Tables 3 and 5 to 10 as printed, Table 12 recomputed, and stored runs compared with them.
 
+#[cfg(feature = "train")]
 pub mod defence;
 pub mod published;
 mod run;

@@ -2,6 +2,7 @@
 use earnest_tasks::{counted, the_first};
 use serde::Serialize;
 
+#[cfg(feature = "train")]
 use super::defence::DefenceTables;
 use super::tables::{ComparedTable, compared_tables};
 use crate::COMPARISON_FORMAT;
@@ -66,6 +67,7 @@ pub struct DncComparison {
     /// Results of runs without a published counterpart.
     pub ours: Vec<RunTable>,
     /// The trained defence, the Defense rows of Tables 3, 9 and 10.
+    #[cfg(feature = "train")]
     pub defence: DefenceTables,
     /// Published results that no run can reproduce.
     pub missing: Vec<Missing>,
@@ -108,7 +110,7 @@ pub struct RunRow {
 }
 
 /// Compares runs and an experiment of the trained defence with the paper.
-pub fn compare(runs: &[EvaluatedRun], defence: DefenceTables) -> DncComparison {
+pub fn compare(runs: &[EvaluatedRun], #[cfg(feature = "train")] defence: DefenceTables) -> DncComparison {
     let mut comparison = DncComparison {
         format: COMPARISON_FORMAT,
         paper: PAPER,
@@ -117,6 +119,7 @@ pub fn compare(runs: &[EvaluatedRun], defence: DefenceTables) -> DncComparison {
         runs: Vec::new(),
         compared: Vec::new(),
         ours: Vec::new(),
+        #[cfg(feature = "train")]
         defence,
         missing: vec![
             Missing { what: "Tables 7 and 8", why: "they vary the learning rate and batch size of a training" },

@@ -7,6 +7,7 @@ mod inference_tables;
 mod plan;
 mod published;
 mod run;
+#[cfg(feature = "train")]
 mod section3;
 mod text;
 mod training_tables;
@@ -23,6 +24,7 @@ pub use inference_tables::{
 };
 pub use plan::{NupaPlan, NupaPlanRow, Rate, TokenCounter, plan};
 pub use run::EvaluatedRun;
+#[cfg(feature = "train")]
 pub use section3::{
     ClaimForm, ClaimOutcome, Family, FineTunedResult, GATE, LengthCount, MARGIN, SECTION_3_FORMAT, Section3,
     Section3Cell, Section3Curve, Section3Figure, Section3Finding, Section3Result, XAxis, drawings, render_section_3,

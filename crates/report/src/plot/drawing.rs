@@ -1,10 +1,4 @@
 //! Figures as files: SVG, PDF and PNG.
-use std::sync::{Arc, LazyLock};
-
-use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree, fontdb};
-use svg2pdf::{ConversionOptions, PageOptions};
-
 use super::Figure;
 
 /// File format of a drawing.
@@ -13,24 +7,9 @@ pub enum Format {
     Svg,
     /// Vectors, with the letters as text.
     Pdf,
-    /// Pixels, `SCALE` times as many as units of the drawing.
+    /// Pixels, three times as many as units of the drawing.
     Png,
 }
-
-/// Pixels of a PNG file to a unit of the drawing: about 300 dots an inch where a figure of 340 units is a column wide.
-pub const SCALE: f32 = 3.0;
-/// Dots an inch of a PDF page: CSS has 96 units an inch, PDF 72.
-const DPI: f32 = 96.0;
-
-/// Letters of the drawings, so that they look alike on every machine: Latin, Greek and Cyrillic of Noto Sans (fonts/LICENSE).
-static LETTERS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
-    let mut letters = fontdb::Database::new();
-    letters.load_font_data(include_bytes!("fonts/NotoSans-Regular.ttf").to_vec());
-    letters.load_font_data(include_bytes!("fonts/NotoSans-SemiBold.ttf").to_vec());
-    letters.set_sans_serif_family("Noto Sans");
-    letters.set_serif_family("Noto Sans");
-    Arc::new(letters)
-});
 
 /// Error of a drawing that cannot be converted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -58,41 +37,87 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.ending().eq_ignore_ascii_case(ending))
     }
 
+    /// True if this build can draw it: PDF and PNG are its feature `figures`.
+    pub fn is_built(self) -> bool {
+        self == Format::Svg || cfg!(feature = "figures")
+    }
+
     /// Returns the content of a file with this figure, on white.
     ///
     /// # Errors
-    /// If the drawing is too large for pixels.
+    /// If the drawing is too large for pixels, or the format is not [built](Format::is_built).
     pub fn draw(self, figure: &Figure) -> Result<Vec<u8>, DrawingError> {
         let svg = figure.standalone();
         let failed = |reason: String| DrawingError { name: figure.name.clone(), format: self.ending(), reason };
-        let tree = || {
-            let options =
-                Options { fontdb: LETTERS.clone(), font_family: "Noto Sans".to_owned(), ..Options::default() };
-            Tree::from_str(&svg, &options).map_err(|error| failed(error.to_string()))
-        };
         match self {
             Format::Svg => Ok(svg.into_bytes()),
-            Format::Pdf => {
-                let page = PageOptions { dpi: DPI };
-                svg2pdf::to_pdf(&tree()?, ConversionOptions::default(), page).map_err(|error| failed(error.to_string()))
-            }
-            Format::Png => {
-                let size = tree()?.size().to_int_size();
-                let scaled = size.scale_by(SCALE).ok_or_else(|| failed("it is too large".to_owned()))?;
-                let pixels = Pixmap::new(scaled.width(), scaled.height());
-                let mut pixels = pixels.ok_or_else(|| failed("it is too large".to_owned()))?;
-                resvg::render(&tree()?, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-                pixels.encode_png().map_err(|error| failed(error.to_string()))
+            #[cfg(feature = "figures")]
+            Format::Pdf => converted::pdf(&svg).map_err(failed),
+            #[cfg(feature = "figures")]
+            Format::Png => converted::png(&svg).map_err(failed),
+            #[cfg(not(feature = "figures"))]
+            Format::Pdf | Format::Png => {
+                Err(failed("this earnest was built without its feature `figures`; SVG needs none".to_owned()))
             }
         }
+    }
+}
+
+/// PDF and PNG of an SVG text.
+#[cfg(feature = "figures")]
+mod converted {
+    use std::sync::{Arc, LazyLock};
+
+    use resvg::tiny_skia::{Pixmap, Transform};
+    use resvg::usvg::{Options, Tree, fontdb};
+    use svg2pdf::{ConversionOptions, PageOptions};
+
+    /// Pixels of a PNG file to a unit of the drawing: about 300 dots an inch where a figure of 340 units is a column wide.
+    pub const SCALE: f32 = 3.0;
+    /// Dots an inch of a PDF page: CSS has 96 units an inch, PDF 72.
+    const DPI: f32 = 96.0;
+
+    /// Letters of the drawings, so that they look alike on every machine: Latin, Greek and Cyrillic of Noto Sans (fonts/LICENSE).
+    static LETTERS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+        let mut letters = fontdb::Database::new();
+        letters.load_font_data(include_bytes!("fonts/NotoSans-Regular.ttf").to_vec());
+        letters.load_font_data(include_bytes!("fonts/NotoSans-SemiBold.ttf").to_vec());
+        letters.set_sans_serif_family("Noto Sans");
+        letters.set_serif_family("Noto Sans");
+        Arc::new(letters)
+    });
+
+    fn tree(svg: &str) -> Result<Tree, String> {
+        let options = Options { fontdb: LETTERS.clone(), font_family: "Noto Sans".to_owned(), ..Options::default() };
+        Tree::from_str(svg, &options).map_err(|error| error.to_string())
+    }
+
+    /// Vectors on a page, with a part of the font.
+    pub fn pdf(svg: &str) -> Result<Vec<u8>, String> {
+        let page = PageOptions { dpi: DPI };
+        svg2pdf::to_pdf(&tree(svg)?, ConversionOptions::default(), page).map_err(|error| error.to_string())
+    }
+
+    /// Pixels, [`SCALE`] times as many as units.
+    pub fn png(svg: &str) -> Result<Vec<u8>, String> {
+        let tree = tree(svg)?;
+        let too_large = || "it is too large".to_owned();
+        let scaled = tree.size().to_int_size().scale_by(SCALE).ok_or_else(too_large)?;
+        let mut pixels = Pixmap::new(scaled.width(), scaled.height()).ok_or_else(too_large)?;
+        resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+        pixels.encode_png().map_err(|error| error.to_string())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "figures")]
+    use super::converted::SCALE;
     use crate::plot::{Bar, BarGroup, Bars, bars};
     use earnest_tasks::suite::Interval;
+    #[cfg(feature = "figures")]
+    use resvg::tiny_skia::Pixmap;
 
     fn figure() -> Figure {
         let bar = |series, estimate: f64, significant| Bar {
@@ -112,6 +137,7 @@ mod tests {
         })
     }
 
+    #[cfg(feature = "figures")]
     #[test]
     fn every_format_has_its_signature_and_size() {
         let figure = figure();
@@ -127,6 +153,17 @@ mod tests {
         assert_eq!(f64::from(number(16)), figure.width * f64::from(SCALE));
     }
 
+    #[cfg(not(feature = "figures"))]
+    #[test]
+    fn a_format_that_is_not_built_names_its_feature() {
+        assert!(Format::Svg.draw(&figure()).unwrap().starts_with(b"<?xml"));
+        for format in [Format::Pdf, Format::Png] {
+            assert!(!format.is_built());
+            assert!(format.draw(&figure()).unwrap_err().to_string().contains("`figures`"));
+        }
+    }
+
+    #[cfg(feature = "figures")]
     #[test]
     fn pixels_have_the_colours_of_the_series() {
         let png = Format::Png.draw(&figure()).unwrap();

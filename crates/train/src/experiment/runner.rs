@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use candle_core::Device;
 use earnest_digest::input;
 
 use super::cell::GridCell;
@@ -161,7 +160,7 @@ pub fn run(
         }
         if matches!(state, CellState::Open | CellState::Begun(_)) {
             let failed = |source| ExperimentError::Training { cell: cell.name(), source: Box::new(source) };
-            let mut trainer = Trainer::open(cell.settings.clone(), &folder, &Device::Cpu).map_err(failed)?;
+            let mut trainer = Trainer::open(cell.settings.clone(), &folder).map_err(failed)?;
             report(CellEvent::Begins(cell, trainer.steps_done()));
             let ended = trainer.run(stop, &mut |event| report(CellEvent::Training(event))).map_err(failed)?;
             if ended == TrainOutcome::Stopped {
@@ -194,7 +193,7 @@ pub fn seconds_per_step(cell: &GridCell, steps: u64) -> Result<f64, ExperimentEr
     let settings =
         TrainSettings { steps, validate_every: steps, validation: 1, then: None, until: None, ..cell.settings.clone() };
     let mut seconds = Vec::new();
-    let trained = Trainer::open(settings, folder.path(), &Device::Cpu).and_then(|mut trainer| {
+    let trained = Trainer::open(settings, folder.path()).and_then(|mut trainer| {
         trainer.run(&AtomicBool::new(false), &mut |event| {
             if let TrainEvent::Step { seconds: took, .. } = event {
                 seconds.push(*took);
