@@ -57,7 +57,11 @@ impl SandboxArgs {
 
 impl From<SandboxError> for CliError {
     fn from(error: SandboxError) -> Self {
-        let exit = if matches!(error, SandboxError::Python { .. } | SandboxError::NoInterpreter) { Exit::Usage } else { Exit::Engine };
+        let exit = if matches!(error, SandboxError::Python { .. } | SandboxError::NoInterpreter) {
+            Exit::Usage
+        } else {
+            Exit::Engine
+        };
         let help = error.help();
         let plain = CliError::new(exit, error.to_string());
         match help {

@@ -1,4 +1,5 @@
 //! The map of the workspace: modules of a crate that use each other in a circle, and the crates' edges beside those of docs/architecture.md.
+//! house_texts.rs has the rules on what code says.
 //! `cargo test --release --test it house -- --nocapture` prints the circles.
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,10 +27,11 @@ struct Crate {
 }
 
 impl Crate {
-    /// Reads the modules of a crate without their tests.
-    fn read(root: &Path) -> Crate {
+    /// Reads the modules of the crate in a folder without their tests.
+    fn read(folder: &Path) -> Crate {
+        let main = ["src/lib.rs", "src/main.rs"].into_iter().map(|file| folder.join(file)).find(|file| file.exists());
         let mut found = Crate::default();
-        found.file(root, Vec::new());
+        found.file(&main.unwrap(), Vec::new());
         found
     }
 
@@ -58,8 +60,7 @@ impl Crate {
             if is(index, '#') {
                 let attribute = tokens.get(index + 1).map(ToString::to_string).unwrap_or_default();
                 index += 2;
-                let attribute = attribute.replace(' ', "");
-                if attribute.starts_with("[cfg(test)") || attribute.starts_with("[cfg(all(test,") {
+                if is_of_tests(&attribute) {
                     index = after_item(&tokens, index);
                 }
                 continue;
@@ -220,8 +221,14 @@ impl Crate {
     }
 }
 
+/// True for the attribute of what only tests compile.
+pub fn is_of_tests(attribute: &str) -> bool {
+    let attribute = attribute.replace(' ', "");
+    attribute.starts_with("[cfg(test)") || attribute.starts_with("[cfg(all(test,")
+}
+
 /// The index after the item that begins at an index.
-fn after_item(tokens: &[TokenTree], mut index: usize) -> usize {
+pub fn after_item(tokens: &[TokenTree], mut index: usize) -> usize {
     while index < tokens.len() {
         match &tokens[index] {
             TokenTree::Punct(punct) if punct.as_char() == ';' => return index + 1,
@@ -265,11 +272,16 @@ fn leaves_of(tokens: &[TokenTree], before: &Names, into: &mut Vec<(Names, Option
     into.push((path, name));
 }
 
+/// Files of the crate in a folder that are more than tests.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    Crate::read(folder).files
+}
+
 /// Files that a circle of modules may have.
 const MOST: usize = 5;
 
 /// Crates with their folders; the program is `earnest`.
-fn crates() -> Vec<(String, PathBuf)> {
+pub fn crates() -> Vec<(String, PathBuf)> {
     let mut found = vec![("earnest".to_owned(), root().to_owned())];
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
         let entry = entry.unwrap();
@@ -282,8 +294,7 @@ fn crates() -> Vec<(String, PathBuf)> {
 #[test]
 fn no_crate_has_a_large_circle_of_modules() {
     for (name, folder) in crates() {
-        let main = ["src/lib.rs", "src/main.rs"].into_iter().map(|file| folder.join(file)).find(|file| file.exists());
-        let found = Crate::read(&main.unwrap());
+        let found = Crate::read(&folder);
         let circles = found.circles();
         println!(
             "{name}: {} files, circles of {:?}",
@@ -318,7 +329,8 @@ fn crates_use_each_other_as_the_map_says() {
             if line.starts_with('[') {
                 of_program = line.contains("dependencies") && !line.contains("dev-") && !line.starts_with("[workspace");
             }
-            let other = line.strip_prefix("earnest-").and_then(|rest| rest.split_once(".workspace"));
+            // `earnest-serve = { workspace = true, optional = true }` is one too.
+            let other = line.strip_prefix("earnest-").and_then(|rest| rest.split_once(['.', ' ']));
             if let Some((other, _)) = other.filter(|_| of_program) {
                 edges.entry(name.clone()).or_default().insert(other.to_owned());
             }
@@ -328,7 +340,7 @@ fn crates_use_each_other_as_the_map_says() {
     let map = page.split("```mermaid").nth(1).unwrap().split("```").next().unwrap();
     let mut drawn: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for line in map.lines() {
-        let Some((from, to)) = line.split_once("-->") else { continue };
+        let Some((from, to)) = line.split_once("-->").or_else(|| line.split_once("-.->")) else { continue };
         let id = |text: &str| text.trim().split('[').next().unwrap().trim().to_owned();
         let to = to.trim().strip_prefix('|').and_then(|rest| rest.split_once('|')).map_or(to, |(_, to)| to);
         drawn.entry(id(from)).or_default().insert(id(to));

@@ -46,6 +46,7 @@ mod gsm_symbolic_cli;
 mod gsm_symbolic_study;
 mod holm_published;
 mod house;
+mod house_texts;
 mod input_limits;
 mod integrity;
 mod interruptions;

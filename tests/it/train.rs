@@ -251,9 +251,8 @@ fn the_engine_answers_as_the_trainer_validates() {
 #[test]
 fn what_does_not_fit_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let fails = |settings: TrainSettings| {
-        Trainer::open(settings, folder.path()).err().map(|error| error.to_string()).unwrap()
-    };
+    let fails =
+        |settings: TrainSettings| Trainer::open(settings, folder.path()).err().map(|error| error.to_string()).unwrap();
     assert!(fails(TrainSettings { tasks: vec!["addd_Integer".into()], ..settings() }).contains("addd"));
     assert!(fails(TrainSettings { lengths: vec![101], beyond: vec![], ..settings() }).contains("lengths"));
     assert!(fails(TrainSettings { parts: 33, ..settings() }).contains("part"));

@@ -9,8 +9,10 @@ use crate::failure::{Exit, Failure};
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(after_help = "It needs NVRTC and no GPU. scripts/cuda-assemble.sh runs it for every architecture; with --record it embeds the kernels in the \
-program.")]
+#[command(
+    after_help = "It needs NVRTC and no GPU. scripts/cuda-assemble.sh runs it for every architecture; with --record it embeds the kernels in the \
+program."
+)]
 pub struct AssembleArgs {
     /// Architectures to compile every kernel for
     #[arg(value_name = "sm_80,sm_90", value_delimiter = ',', required = true)]

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::SandboxError;
 use super::HARNESS;
+use super::SandboxError;
 use super::protocol::Cpython;
 
 const HARNESS_MAIN: &str = include_str!("harness_main.py");

@@ -23,7 +23,9 @@ pub enum SandboxError {
     #[error("cannot use the Python interpreter {}: {reason}", python.display())]
     Python { python: PathBuf, reason: String },
     /// No interpreter was named, and this build has none.
-    #[error("model-written Python is not run: this earnest was built without its feature `python`, the embedded interpreter")]
+    #[error(
+        "model-written Python is not run: this earnest was built without its feature `python`, the embedded interpreter"
+    )]
     NoInterpreter,
     /// The test program returned another value than 1764.
     #[error("the sandbox failed its self-check: a program that returns 1764 ended with {outcome}")]

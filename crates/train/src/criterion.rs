@@ -104,7 +104,6 @@ pub(crate) mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-
     use super::*;
     use crate::{AnswerStyle, CellScore, Size, TokenizerSettings, TrainEvent, TrainOutcome, TrainSettings, Trainer};
 

@@ -68,8 +68,7 @@ pub fn search_rate(
         let trial = folder.join("trial");
         // What an interrupted search left is not continued: a trial is short.
         remove(&trial)?;
-        let mut trainer =
-            Trainer::open(TrainSettings { learning_rate: rate, ..settings.clone() }, &trial)?;
+        let mut trainer = Trainer::open(TrainSettings { learning_rate: rate, ..settings.clone() }, &trial)?;
         let mut loss = None;
         let ended = trainer.run(stop, &mut |event| {
             if let TrainEvent::Validated(validation) = event {

@@ -102,7 +102,8 @@ impl Trainer {
         let (decoder, parameters) = fresh(&settings, &tokenizer, 0)?;
         let text = serde_json::to_string_pretty(&settings).expect("settings are JSON");
         let optimised = |step| settings.attempt(step).1;
-        let (header, optimiser) = state::resume(folder, &text, settings.optimiser, optimised, &parameters, &Device::Cpu)?;
+        let (header, optimiser) =
+            state::resume(folder, &text, settings.optimiser, optimised, &parameters, &Device::Cpu)?;
         write_atomic(&folder.join("training.json"), format!("{text}\n").as_bytes())?;
         let learnt =
             |task, length| [Some(&stream), next.as_ref()].into_iter().flatten().any(|s| s.contains(task, length));
@@ -164,8 +165,7 @@ impl Trainer {
             let started = Instant::now();
             let examples = self.examples(step)?;
             self.workspaces.resize_with(self.settings.parts, Workspace::default);
-            let computed =
-                plain_gradients(self.decoder.config(), &self.parameters, &examples, &mut self.workspaces)?;
+            let computed = plain_gradients(self.decoder.config(), &self.parameters, &examples, &mut self.workspaces)?;
             if !computed.loss.is_finite() {
                 return Err(TrainError::Diverged { step, loss: computed.loss as f32 });
             }
@@ -281,11 +281,7 @@ fn fresh(
 
 /// Initialises the embedding of every digit with a place as the sum of a digit vector and a place vector, so that tokens with the
 /// same digit or place start out similar.
-fn init_placed_digits(
-    tokenizer: &NumberTokenizer,
-    seed: u64,
-    parameters: &Parameters,
-) -> Result<(), TrainError> {
+fn init_placed_digits(tokenizer: &NumberTokenizer, seed: u64, parameters: &Parameters) -> Result<(), TrainError> {
     let Some(embedding) = parameters.get(EMBEDDING) else { return Ok(()) };
     let (rows, width) = embedding.dims2()?;
     let mut values = embedding.flatten_all()?.to_vec1::<f32>()?;

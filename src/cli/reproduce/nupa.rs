@@ -8,11 +8,11 @@ use super::compared::ComparedRuns;
 use super::device::{self, MeasureArgs, MeasureOnArgs};
 use crate::cli::error::CliError;
 use crate::cli::figures::FigureArgs;
+#[cfg(not(feature = "train"))]
+use crate::cli::left_out;
 use crate::cli::models::{HubArgs, locate, open};
 use crate::cli::printer::Printer;
 use crate::cli::values::Prompts;
-#[cfg(not(feature = "train"))]
-use crate::cli::left_out;
 use crate::cli::{Exit, catalogue};
 use earnest_eval::prompt::{PromptError, Prompter};
 use earnest_models::checkpoint::Checkpoint;

@@ -57,7 +57,11 @@ pub fn render(comparison: &DncComparison, width: usize) -> String {
     #[cfg(feature = "train")]
     text.push_str(&render_defence(&comparison.defence, width));
     #[cfg(not(feature = "train"))]
-    text.push_str(&wrap("The trained defence is not shown: this earnest was built without its feature `train`.", width, ""));
+    text.push_str(&wrap(
+        "The trained defence is not shown: this earnest was built without its feature `train`.",
+        width,
+        "",
+    ));
     text.push_str("\nNot covered\n");
     for missing in &comparison.missing {
         let why = missing.why.split_whitespace().collect::<Vec<_>>().join(" ");

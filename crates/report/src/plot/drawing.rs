@@ -111,9 +111,9 @@ mod converted {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     #[cfg(feature = "figures")]
     use super::converted::SCALE;
+    use super::*;
     use crate::plot::{Bar, BarGroup, Bars, bars};
     use earnest_tasks::suite::Interval;
     #[cfg(feature = "figures")]

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# The program without its cargo features, and with each of them alone: all compile without warnings; one without any is built and says of every
+# command that was left out which feature has it. Afterwards the usual program is in its place again.
+#
+#   scripts/features.sh            what CI runs
+#   scripts/features.sh --measure  sizes and packages of the usual program and of smaller ones, built in an empty folder: half an hour
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+features=(figures python serve train view)
+target=${CARGO_TARGET_DIR:-target}
+
+# Packages that a build of these features compiles on this machine.
+packages() {
+  cargo tree --locked -p earnest -e normal,build --prefix none --no-dedupe --no-default-features --features "$1" \
+    | awk '{ print $1, $2 }' | sort -u | wc -l
+}
+
+if [ "${1:-}" = --measure ]; then
+  all=$(IFS=,; echo "${features[*]}")
+  printf '%-36s %9s %12s %8s %9s\n' features packages 'bytes, stripped' minutes 'CPU min.'
+  for set in "$all" serve,view ''; do
+    folder=$(mktemp -d)
+    TIMEFORMAT='%R %U %S'
+    read -r wall user system < <({ time cargo build --release --locked --quiet -p earnest --no-default-features --features "$set" --target-dir "$folder" 2> /dev/null; } 2>&1)
+    strip -o "$folder/stripped" "$folder/release/earnest"
+    printf '%-36s %9s %12s %8.1f %9.1f\n' "${set:-none}" "$(packages "$set")" "$(stat -c %s "$folder/stripped")" \
+      "$(echo "$wall / 60" | bc -l)" "$(echo "($user + $system) / 60" | bc -l)"
+    rm -rf "$folder"
+  done
+  exit 0
+fi
+
+for set in '' "${features[@]}"; do
+  echo "features: ${set:-none}"
+  cargo clippy --locked --release --quiet -p earnest --no-default-features --features "$set" -- -D warnings
+done
+
+# The same folder, because most packages are the same; a copy is tried, and the usual program comes back whatever happens.
+folder=$(mktemp -d)
+restore() {
+  rm -rf "$folder"
+  cargo build --locked --release --quiet
+}
+trap restore EXIT
+cargo build --locked --release --quiet -p earnest --no-default-features
+cp "$target/release/earnest" "$folder/earnest"
+
+failed=0
+# Arguments of the program, and words that its error must have; it exits with 2.
+refused() {
+  local words=$1 code=0
+  shift
+  "$folder/earnest" "$@" > "$folder/out" 2> "$folder/err" < /dev/null || code=$?
+  if [ "$code" -ne 2 ] || ! grep -qF -- "$words" "$folder/err"; then
+    echo "earnest $*: exit code $code, and \"$words\" is expected in:"
+    cat "$folder/out" "$folder/err"
+    failed=1
+  fi
+}
+
+for command in serve train view; do
+  refused "the feature \`$command\`" "$command"
+  refused "the feature \`$command\`" "$command" --help
+  refused "the feature \`$command\`" "$command" number-model --out there --port 1
+done
+refused 'the feature `figures`' report --figures "$folder" --figure-format pdf
+refused 'the feature `figures`' compare one other --figure plot.png
+refused 'the feature `train`' reproduce nupa --section 3
+refused 'the feature `train`' reproduce dnc --experiment there
+# Programs that a model writes need an interpreter; everything else needs none.
+printf '%s\n' '{"question": "Write a Python function solution() that returns 2 * 21.", "answer": 42}' > "$folder/questions.jsonl"
+printf '%s\n' 'name = "functions"' 'scorers = ["python"]' '[questions]' 'path = "questions.jsonl"' > "$folder/functions.toml"
+results=(--results "$folder/results")
+refused 'its feature `python`' run "$folder/functions.toml" --max-tokens 4 "${results[@]}"
+"$folder/earnest" run arithmetic-bench --limit 2 --max-tokens 4 --quiet "${results[@]}" > "$folder/out"
+grep -q 'built without *figures, python, serve, train, view' <("$folder/earnest" doctor "${results[@]}") || {
+  echo "earnest doctor does not say what was left out"
+  failed=1
+}
+[ "$failed" = 0 ] && echo "a program without features: $(stat -c %s "$folder/earnest") bytes, $(packages '') packages"
+exit "$failed"

@@ -1,0 +1,142 @@
+//! Texts in the code: libraries name settings and the program its options; pages are templates.
+use std::path::Path;
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use crate::house::{after_item, crates, files, is_of_tests};
+use crate::unsafe_code::root;
+
+/// A text in the code, and the function or macro to which it is given, if that is so.
+struct Text {
+    said: String,
+    to: String,
+}
+
+/// Texts of a file outside of its tests and its documentation; those of attributes, such as messages of errors, are among them.
+fn texts(file: &Path) -> Vec<Text> {
+    let tokens: TokenStream = std::fs::read_to_string(file).unwrap().parse().unwrap();
+    let mut found = Vec::new();
+    collect(tokens.into_iter().collect(), "", &mut found);
+    found
+}
+
+fn collect(tokens: Vec<TokenTree>, to: &str, found: &mut Vec<Text>) {
+    let mut index = 0;
+    while index < tokens.len() {
+        match &tokens[index] {
+            TokenTree::Punct(sign) if sign.as_char() == '#' => {
+                let attribute = tokens.get(index + 1).map(ToString::to_string).unwrap_or_default();
+                if is_of_tests(&attribute) {
+                    index = after_item(&tokens, index + 2);
+                    continue;
+                }
+                if attribute.starts_with("[doc") {
+                    index += 1;
+                }
+            }
+            TokenTree::Literal(literal) => {
+                let said = literal.to_string();
+                if said.contains('"') {
+                    found.push(Text { said, to: to.to_owned() });
+                }
+            }
+            TokenTree::Group(group) => {
+                let called = tokens[..index].iter().rev().find_map(|token| match token {
+                    TokenTree::Punct(sign) if sign.as_char() == '!' => None,
+                    TokenTree::Ident(name) => Some(Some(name.to_string())),
+                    _ => Some(None),
+                });
+                collect(group.stream().into_iter().collect(), &called.flatten().unwrap_or_default(), found);
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+        index += 1;
+    }
+}
+
+/// True for a text with an option that is neither an argument, which a text of nothing else is, nor in a command that can be copied.
+fn names_an_option(said: &str) -> bool {
+    let inner = said.trim_start_matches(['b', 'c', 'r', '#']).trim_matches(['"', '#']);
+    let is_argument = inner.trim_start().starts_with("--");
+    let is_command = inner.contains("`earnest ");
+    let mut options = inner.match_indices("--").filter(|(at, _)| {
+        let before = inner[..*at].chars().next_back();
+        let after = inner[at + 2..].chars().next();
+        after.is_some_and(|letter| letter.is_ascii_lowercase()) && before.is_none_or(|sign| " `(=\n".contains(sign))
+    });
+    options.next().is_some() && !is_argument && !is_command
+}
+
+/// Texts on options of other tools.
+const OF_OTHERS: [&str; 2] = ["it is told not to: --log-samples", "`llama-gguf-split --merge`"];
+
+#[test]
+fn libraries_name_settings_and_the_program_its_options() {
+    let mut wrong = Vec::new();
+    for (_, folder) in crates().into_iter().filter(|(name, _)| name != "earnest" && name != "dev") {
+        for file in files(&folder) {
+            for Text { said, .. } in texts(&file) {
+                if names_an_option(&said) && !OF_OTHERS.iter().any(|other| said.contains(other)) {
+                    wrong.push(format!("{}: {said}", file.strip_prefix(root()).unwrap().display()));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "a library names a setting (`top_k`), and the program adds its option:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// Elements of pages; SVG, which figures are made of, has none of these.
+const ELEMENTS: [&str; 20] = [
+    "div", "p", "td", "th", "tr", "table", "tbody", "thead", "span", "section", "details", "summary", "ul", "li", "h1",
+    "h2", "h3", "body", "figure", "nav",
+];
+
+/// True for a text with a tag of a page.
+fn has_html(said: &str) -> bool {
+    said.split('<').skip(1).any(|rest| {
+        let name = rest.trim_start_matches('/');
+        let end = name.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(name.len());
+        ELEMENTS.contains(&&name[..end]) && name[end..].starts_with([' ', '>'])
+    })
+}
+
+#[test]
+fn pages_are_templates() {
+    let mut wrong = Vec::new();
+    for (_, folder) in crates() {
+        for file in files(&folder) {
+            for Text { said, to } in texts(&file) {
+                if ["write", "writeln", "format", "push_str"].contains(&to.as_str()) && has_html(&said) {
+                    wrong.push(format!("{}: {said}", file.strip_prefix(root()).unwrap().display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "HTML is written by a template, which escapes what it is given:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn options_and_tags_are_found() {
+    for said in ["\"use --top-k 3\"", "\"`--seed`\"", "r#\"leave --quiet out\"#", "\"a line\\n--json is one\""] {
+        assert!(names_an_option(said), "{said}");
+    }
+    for said in ["\"--std=c++17\"", "\"`earnest run --from RUN` begins\"", "\"a -- b\"", "\"var(--ink)\"", "\"2--3\""] {
+        assert!(!names_an_option(said), "{said}");
+    }
+    assert!(has_html("\"<td class=\\\"num\\\">{}</td>\"") && has_html("\"</p>\""));
+    assert!(!has_html("\"<path d=\\\"M0\\\"/>\"") && !has_html("\"a < p and p > b\""));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lib.rs");
+    std::fs::write(
+        &file,
+        "#[error(\"first\")] struct E; /// --no\nfn f() { write!(out, \"second\"); } #[cfg(test)] mod tests { const A: &str = \"third\"; }",
+    )
+    .unwrap();
+    let found = texts(&file);
+    let said: Vec<(&str, &str)> = found.iter().map(|text| (text.said.as_str(), text.to.as_str())).collect();
+    assert_eq!(said, [("\"first\"", "error"), ("\"second\"", "write")]);
+}
