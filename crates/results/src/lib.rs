@@ -57,7 +57,7 @@ pub use exported::{MANIFEST, OWN};
 pub use filter::{check_filter, no_texts};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
-pub use jsonl::{ReadEnd, read_jsonl, write_jsonl};
+pub use jsonl::write_jsonl;
 pub use label::labels;
 pub use log_card::{LogCard, LogNames, LogStatus, Reported, Tool, card_of};
 pub use log_document::LogSums;

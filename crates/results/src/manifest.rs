@@ -232,7 +232,7 @@ pub struct Manifest {
     pub started: String,
     /// End of the last session.
     pub ended: Option<String>,
-    /// Interpreter and confinement of model-written programs, where scoring ran any; unknown for runs of earlier versions.
+    /// Interpreter and confinement of model-written programs, where scoring ran any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<ProgramsRecord>,
     /// Number of sessions.
