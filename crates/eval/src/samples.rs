@@ -11,8 +11,8 @@ pub struct AskedSample {
     /// Index in the plan.
     pub index: usize,
     pub sample: Sample,
-    /// As stored, or as the suite generates it, without a prompt, for runs of outcome files, which have no questions; none if the suite
-    /// no longer has the item.
+    /// As stored, or as the suite generates it, without a prompt, for runs without questions, such as those of outcome files; none if the
+    /// suite no longer has the item.
     pub question: Option<StoredQuestion>,
 }
 

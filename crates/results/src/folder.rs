@@ -223,7 +223,7 @@ pub fn known_suite(
     }
 }
 
-/// Calls `each` with every item of a run: as stored, or as the suite generates it for runs of outcome files, which have no questions.
+/// Calls `each` with every item of a run: as stored, or as the suite generates it for runs without questions, such as those of outcome files.
 pub fn each_item(store: &Store, run: &RunRecord, mut each: impl FnMut(Item)) -> Result<(), ResultsError> {
     if store.has_questions(run)? {
         return store.questions(run).all().try_for_each(|stored| {

@@ -78,7 +78,7 @@ pub use rate::Rate;
 pub use rows::{Row, Rows, StoredRows, WithoutTexts, without_texts};
 pub use rows_error::RowsError;
 pub use run_error::RunError;
-pub use sample::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure, SampleKey};
+pub use sample::{FailureKind, Generated, SAMPLE_FORMAT, Sample, SampleFailure};
 pub use scorer_name::{Parts, named};
 pub use scoring::{SIDE_BY_SIDE, Stored, score_completion, score_completions, scoring_threads};
 pub use stored_run::StoredRun;

@@ -14,7 +14,7 @@ use earnest_models::checkpoint::{WeightFormat, WeightRecord};
 use earnest_tasks::suite::ThinkingText;
 use earnest_tasks::suite::registry::{self, ProgramsRecord};
 
-/// Format version of [`Manifest`]. Readers refuse later ones.
+/// Format version of [`Manifest`]. Readers refuse others.
 pub const MANIFEST_FORMAT: u32 = 1;
 
 /// Engine name in the settings of imported runs.

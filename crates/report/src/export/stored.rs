@@ -16,8 +16,8 @@ use earnest_results::output::write_file;
 use earnest_results::store::StoredQuestion;
 
 impl LmEval {
-    /// Converts a stored run to the documents of lm-evaluation-harness. Prompts of runs of outcome files, which have no questions, are
-    /// joined from the suite's items, with a warning.
+    /// Converts a stored run to the documents of lm-evaluation-harness. Prompts of runs without questions, such as those of outcome files,
+    /// are joined from the suite's items, with a warning.
     pub fn of(run: &StoredRun, texts: bool, reporter: &mut dyn Reporter) -> Result<Self, ReportError> {
         let from_suite;
         let rows: &dyn Rows = if run.has_questions()? {
