@@ -85,7 +85,7 @@ fn report(name: &str, rows: usize, seconds: f64, cpu: f64) {
 fn write(name: &str, store: &Store, run: &RunRecord, batch: usize) {
     // Made before the clock starts: a hundred different ones, of which only the item changes.
     let mut templates: Vec<Sample> = (0..100).map(sample).collect();
-    let count = run.planned.unwrap_or(0);
+    let count = run.planned;
     let mut writer = store.writer(run).batches_of(batch);
     forget_peak();
     let (start, cpu) = (Instant::now(), cpu_seconds());

@@ -25,7 +25,7 @@ Location = Union[str, "os.PathLike[str]"]
 class Run:
     """A stored run.
 
-    Accuracies are fractions, 0 to 1. None is unknown: nothing scored yet, or a run of an earlier version.
+    Accuracies are fractions, 0 to 1. None is unknown: nothing scored yet.
     """
 
     #: The run's name, which ends in a hash of its settings.
@@ -40,7 +40,7 @@ class Run:
     results: Path
     #: Samples with a row, and samples in the plan.
     recorded: int
-    planned: Optional[int]
+    planned: int
     #: Samples without an answer, e.g. because their prompt does not fit the context.
     failed: int
     #: Completions that the token budget cut off.

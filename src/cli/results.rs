@@ -13,7 +13,7 @@ pub use earnest_results::folder::{chosen_scorers, document, find_run};
 
 /// Opens existing results.
 pub fn open(folder: &Path, printer: Printer) -> Result<Store, CliError> {
-    let mut store = folder::open(folder, &mut Messages(printer))?;
+    let mut store = folder::open(folder)?;
     store.listen(Box::new(move |notice| printer.remark(&offered::here(&notice.to_string()))));
     Ok(store)
 }

@@ -94,7 +94,7 @@ fn evaluate_on_devices(
     settings.check()?;
     let mut reporters = Reporters::on_terminal(printer);
     let mut model = ModelSession::open(settings)?;
-    let store = earnest_results::folder::create(&settings.results, &mut reporters)?;
+    let store = Store::create(&settings.results)?;
     let survey = model.survey(settings, Some(&store), &mut reporters)?;
     let part = part_settings(args, settings, &survey.settings, model.record(), devices);
     // The file of results is the parts' while they run.
@@ -213,7 +213,7 @@ pub fn repeat(name: &str, args: &RunArgs, printer: Printer) -> Result<Exit, CliE
         return Err(CliError::usage(message).help(format!("earnest run --from {name}")));
     }
     let folders = [args.session.results.folder.clone(), default_results()];
-    let run = results::find_run(name, &folders, &mut results::Messages(printer))?;
+    let run = results::find_run(name, &folders)?;
     let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
     let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
     evaluate_and_show(&settings, &args.session, Ending::default(), printer)

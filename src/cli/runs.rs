@@ -1,5 +1,5 @@
 //! `earnest runs`.
-use super::values::{agreeing, card, counted, named};
+use super::values::{card, counted, named};
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
@@ -40,7 +40,6 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         let mut text = listed(&entries, printer.known_width(), printer.width());
         text.push('\n');
         text += &wrap(INTERVALS, printer.width(), "* ");
-        let unsealed = entries.iter().filter(|entry| entry.unsealed > 0);
         let adaptive: Vec<&str> =
             entries.iter().filter(|entry| entry.adaptive).map(|entry| entry.run.as_str()).collect();
         if !adaptive.is_empty() {
@@ -51,24 +50,9 @@ fn list(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
             );
             text += &wrap(&note, printer.width(), "* ");
         }
-        for note in unsealed.filter_map(|entry| unsealed_note(&entry.run, entry.unsealed)) {
-            text += &wrap(&note, printer.width(), "* ");
-        }
         printer.result(&text)?;
     }
     Ok(Exit::Success)
-}
-
-/// Note on rows of a run that have no seal.
-fn unsealed_note(run: &str, count: usize) -> Option<String> {
-    (count > 0).then(|| {
-        offered::here(&format!(
-            "{run}: {} written by an earlier version of earnest and {} no seal, so edits are not noticed \
-             here; `earnest runs verify` scores the completions again.",
-            if count == 1 { "1 row was".to_owned() } else { format!("{count} rows were") },
-            agreeing(count, "has", "have")
-        ))
-    })
 }
 
 /// New tokens of a run; unknown for an import.
@@ -185,9 +169,9 @@ fn cells(entry: &RunEntry) -> Vec<String> {
     vec![
         entry.run.clone(),
         entry.status.to_owned(),
-        match entry.planned {
-            Some(planned) if planned != entry.recorded => format!("{}/{planned}", entry.recorded),
-            _ => entry.recorded.to_string(),
+        match entry.planned == entry.recorded {
+            true => entry.recorded.to_string(),
+            false => format!("{}/{}", entry.recorded, entry.planned),
         },
         match (entry.accuracy, entry.low, entry.high) {
             (Some(value), Some(low), Some(high)) => percent(&Interval { estimate: value, low, high }),
@@ -205,11 +189,9 @@ fn cells(entry: &RunEntry) -> Vec<String> {
 /// The list for terminals that are too narrow for its table.
 fn cards(entries: &[RunEntry], width: usize) -> String {
     let entry_card = |entry: &RunEntry| {
-        let samples = match entry.planned {
-            Some(planned) if planned != entry.recorded => {
-                format!("{} of {}", entry.recorded, counted(planned, "sample"))
-            }
-            _ => counted(entry.recorded, "sample"),
+        let samples = match entry.planned == entry.recorded {
+            true => counted(entry.recorded, "sample"),
+            false => format!("{} of {}", entry.recorded, counted(entry.planned, "sample")),
         };
         let right = match (entry.accuracy, entry.low, entry.high) {
             (Some(value), Some(low), Some(high)) => {
@@ -244,10 +226,7 @@ fn show(args: &ShowRunArgs, printer: Printer) -> Result<Exit, CliError> {
     catalogue::check_table(&run.manifest.settings.suite, args.table.metric.as_deref())?;
     let document = results::document(&store, &run)?;
     // The stored summary does not show an edit of a row.
-    let unsealed = store.aggregate(&run)?.unsealed;
-    if let Some(note) = unsealed_note(&run.manifest.run, unsealed) {
-        printer.remark(&note);
-    }
+    store.aggregate(&run)?;
     if args.json {
         printer.json(&document)?;
         return Ok(Exit::Success);
@@ -499,7 +478,7 @@ mod tests {
             suite: "nupa".into(),
             model: "m".into(),
             recorded: 20,
-            planned: Some(20),
+            planned: 20,
             failed: 0,
             truncated: 0,
             correct: 10,
@@ -513,7 +492,6 @@ mod tests {
             prompt_tokens: 100,
             completion_tokens: 100,
             device_seconds: 12.0,
-            unsealed: 0,
             label: label.map(str::to_owned),
             origin: Origin::Evaluated,
         }

@@ -289,28 +289,3 @@ fn a_real_model_gets_short_sums_right() {
     let right = timeless_rows(folder.path()).iter().filter(|row| row["verdict"]["correct"] == true).count();
     assert!(right >= 3, "only {right} of 8 are right");
 }
-
-#[test]
-fn folders_of_an_earlier_version_are_taken_over_and_continued() {
-    let folder = tempfile::tempdir().unwrap();
-    let words = ["--lengths", "1..2", "--per-length", "1", "--max-tokens", "4", "--quiet"];
-    assert_eq!(code(&tiny_run(folder.path(), &words)), 0);
-    let run = only_run(folder.path());
-    let rows = timeless(folder.path(), &run);
-    let mut manifest = run.manifest.clone();
-    manifest.status = earnest_results::Status::Interrupted;
-    let results = folder.path().join("earnest-results");
-    std::fs::remove_dir_all(&results).unwrap();
-    // The last line is torn, as after a kill; the rows are not in the plan's order.
-    let old = results.join(&manifest.run);
-    std::fs::create_dir_all(&old).unwrap();
-    std::fs::write(old.join("manifest.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
-    let text = format!("{}{}{}", rows[9], rows[2], &rows[5][..100]);
-    std::fs::write(old.join("samples.jsonl"), text).unwrap();
-    let resumed = run_in(folder.path(), &["resume", "--threads", "1"]);
-    assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains("(2 samples) from the folder of an earlier version"), "{}", stderr(&resumed));
-    assert!(stderr(&resumed).contains("continuing: 2 of 32"), "{}", stderr(&resumed));
-    assert_eq!(timeless(folder.path(), &only_run(folder.path())), rows);
-    assert!(!old.exists() && results.join("taken-over").join(&manifest.run).join("samples.jsonl").exists());
-}

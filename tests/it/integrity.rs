@@ -99,30 +99,38 @@ fn every_reader_names_an_edited_row_and_summary() {
     let folder = copied(whole.path());
     sql(
         folder.path(),
-        "UPDATE runs SET status = 'interrupted', summary = NULL, seal = NULL, \
-         manifest = replace(manifest, '\"status\":\"finished\"', '\"status\":\"interrupted\"') WHERE id = 1;
-         UPDATE texts SET matchers = replace(matchers, 'false', 'true') WHERE key = 4294967296 + 5",
+        "UPDATE runs SET status = 'interrupted', summary = NULL, \
+         manifest = replace(manifest, '\"status\":\"finished\"', '\"status\":\"interrupted\"') WHERE id = 1",
     );
+    reseal(&folder.path().join("earnest-results"));
+    sql(folder.path(), "UPDATE texts SET matchers = replace(matchers, 'false', 'true') WHERE key = 4294967296 + 5");
     refuses(&run_in(folder.path(), readers[2]), &[one, "sample 0 of arithmetic-bench/"]);
 }
 
 #[test]
-fn rows_without_seals_are_read_and_said_to_have_none() {
+fn rows_without_seals_are_edited_rows() {
     let whole = two_runs();
     let runs = names(whole.path());
-    let listed = |folder: &Path| stdout(&run_in(folder, &["runs", "list"]));
-    assert!(!listed(whole.path()).contains("no seal"));
-    sql(
-        whole.path(),
-        "UPDATE samples SET seal = NULL WHERE key < 8589934592; UPDATE runs SET seal = NULL WHERE id = 1",
-    );
-    let list = listed(whole.path()).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(list.contains("no seal") && list.contains(&runs[0]) && list.contains("runs verify"), "{list}");
-    let json = document(&run_in(whole.path(), &["runs", "list", "--json"]));
-    assert_eq!((json[0]["unsealed"].as_u64(), json[1].get("unsealed")), (Some(33), None), "{json}");
-    let shown = run_in(whole.path(), &["runs", "show", &runs[0]]);
-    assert!(code(&shown) == 0 && stderr(&shown).contains("no seal"), "{}", stderr(&shown));
-    assert_eq!(code(&run_in(whole.path(), &["runs", "verify"])), 0);
+    let one = runs[0].as_str();
+    let (list, show) = (["runs", "list"], ["runs", "show", one]);
+    let (samples, export) = (["samples", one], ["export", one, "--format", "csv"]);
+    let row = "sample 0 of arithmetic-bench/";
+    let edits: [(&str, [&[&str]; 2], &str); 4] = [
+        ("UPDATE samples SET seal = NULL WHERE key = 4294967296 + 3", [&list, &show], row),
+        ("UPDATE texts SET seal = NULL WHERE key = 4294967296 + 3", [&samples, &export], row),
+        ("UPDATE runs SET seal = NULL WHERE id = 1", [&list, &export], "the row of runs"),
+        ("UPDATE asked SET seal = NULL WHERE key >> 32 = 1", [&samples, &["report", one]], "the link to the questions"),
+    ];
+    for (edit, readers, named) in edits {
+        let folder = copied(whole.path());
+        sql(folder.path(), edit);
+        for words in readers {
+            refuses(&run_in(folder.path(), words), &[one, named]);
+        }
+        let verified = run_in(folder.path(), &["runs", "verify"]);
+        assert_eq!(code(&verified), 4, "{edit}: {}", stdout(&verified));
+        assert!(stdout(&verified).contains(&format!("damaged  {one}")), "{edit}: {}", stdout(&verified));
+    }
 }
 
 #[test]

@@ -1069,7 +1069,7 @@ fn logs_without_scores_are_not_called_without_common_questions() {
 }
 
 #[test]
-fn rows_of_a_later_earnest_are_refused_in_every_format() {
+fn rows_of_another_earnest_are_refused_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     std::fs::write(at.join("t.csv"), "id,text,right\nq1,text,1\nq2,text,0\n").unwrap();
@@ -1082,7 +1082,7 @@ fn rows_of_a_later_earnest_are_refused_in_every_format() {
     let output = run_in(at, &["import", "later.jsonl", "--results", "other"]);
     assert!(code(&output) != 0, "{}", stdout(&output));
     assert!(
-        stderr(&output).contains("an export of a later earnest, in version 9 of its samples"),
+        stderr(&output).contains("an export of another earnest, in version 9 of its samples"),
         "{}",
         stderr(&output)
     );

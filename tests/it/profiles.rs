@@ -80,9 +80,10 @@ fn samples_on_which_rules_differ_are_found() {
     // As if the strict reading had missed two of the three.
     sql(
         at,
-        "UPDATE texts SET seal = NULL, matchers = json_set(matchers, '$.strict', json('false')), \
+        "UPDATE texts SET matchers = json_set(matchers, '$.strict', json('false')), \
          evidence = json_set(evidence, '$.readings.strict', '700') WHERE key % 4294967296 < 2;",
     );
+    reseal(&at.join("earnest-results"));
     let samples = |words: &[&str]| run_in(at, &[&["samples", &run, "--disagree", "final,strict"], words].concat());
     let rows = stdout(&samples(&["--json"]));
     assert_eq!(rows.lines().count(), 2, "{rows}");
@@ -107,12 +108,13 @@ fn samples_on_which_rules_differ_are_found() {
 
 /// Makes the only run of a folder one of version 1, which knew no `final` and one order.
 fn age(at: &Path) {
-    let settings = "UPDATE runs SET seal = NULL, summary = NULL, manifest = json_set(manifest, '$.settings.suite_version', '1', \
+    let settings = "UPDATE runs SET summary = NULL, manifest = json_set(manifest, '$.settings.suite_version', '1', \
                     '$.settings.suite_options.profile', 'strict');
-        UPDATE texts SET seal = NULL, matchers = json_remove(matchers, '$.final'), evidence = NULL, metrics = json_remove(metrics, \
+        UPDATE texts SET matchers = json_remove(matchers, '$.final'), evidence = NULL, metrics = json_remove(metrics, \
         '$.final_digit_match', '$.final_dlength', '$.final_dlength_total', '$.example_echoed', '$.only_in_thinking', '$.rivals');";
     sql(at, settings);
     sql(at, "UPDATE runs SET manifest = json_remove(manifest, '$.settings.suite_options.order')");
+    reseal(&at.join("earnest-results"));
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     let at = folder.path();
     let run = import(at, &["--prompt", "chat"])["manifest"]["run"].as_str().unwrap().to_owned();
     age(at);
-    // A run of an earlier version is shown as it was scored.
+    // A run of an earlier version of the suite is shown as it was scored.
     let before = document(&run_in(at, &["runs", "show", &run, "--json"]));
     assert_eq!(before["readings"]["primary"], json!(["strict"]));
     assert_eq!(before["readings"]["rules"].as_array().unwrap().len(), 3);
@@ -143,9 +145,9 @@ fn stored_completions_get_the_final_answer_without_asking_again() {
     assert_eq!(after["manifest"]["settings"]["suite_options"]["profile"], "final");
     assert_eq!(code(&run_in(at, &["runs", "verify", scored])), 0);
     // As if an earlier reader had taken another number, as wrong as today's.
-    let others =
-        "UPDATE texts SET seal = NULL, extracted = '7' WHERE matchers ->> '$.final' = 0 AND evidence IS NOT NULL;";
+    let others = "UPDATE texts SET extracted = '7' WHERE matchers ->> '$.final' = 0 AND evidence IS NOT NULL;";
     sql(at, others);
+    reseal(&at.join("earnest-results"));
     let again = document(&run_in(at, &["score", scored, "--json"]));
     assert_eq!((&again["reread"], &again["gained"], &again["lost"]), (&json!(1), &json!(0), &json!(0)), "{again}");
     let said = stdout(&run_in(at, &["score", scored]));
@@ -189,35 +191,20 @@ fn the_usual_rule_is_spelt_as_in_runs_of_before() {
 }
 
 #[test]
-fn the_last_number_of_stored_runs_has_its_new_name() {
+fn runs_of_another_version_of_a_suite_are_continued_by_that_version() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let words = ["--lengths", "1", "--per-length", "2", "--tasks", "add", "--max-tokens", "4", "--quiet", "--json"];
     assert_eq!(code(&tiny_run(at, &words)), 0);
     let run = only_run(at).manifest.run;
-    // A run of version 1.0 called the last number `final`; here it is right once and boundary never.
-    sql(
-        at,
-        "UPDATE runs SET seal = NULL, summary = NULL, manifest = json_set(manifest, '$.settings.suite_version', '1.0');
-         UPDATE texts SET seal = NULL, evidence = NULL, matchers = json_object('boundary', json('false'), 'compat', json('false'), \
-         'final', json(CASE key % 2 WHEN 0 THEN 'true' ELSE 'false' END));",
-    );
-    let shown = document(&run_in(at, &["runs", "show", &run, "--json"]));
-    let names: Vec<&str> =
-        shown["readings"]["rules"].as_array().unwrap().iter().map(|rule| rule["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["boundary", "compat", "last_number"]);
-    assert_eq!(rule(&shown, "last_number")["right"], 1);
-    let differ = run_in(at, &["samples", &run, "--disagree", "last_number,boundary", "--json"]);
-    assert_eq!(stdout(&differ).lines().count(), 1, "{}", stderr(&differ));
-    let unknown = run_in(at, &["samples", &run, "--disagree", "final,boundary"]);
-    assert!(code(&unknown) == 2 && stderr(&unknown).contains("boundary, compat, last_number"), "{}", stderr(&unknown));
-    // It is continued by the version that began it; this one says how to begin anew.
     sql(
         at,
         "DELETE FROM texts WHERE key % 2 = 1; DELETE FROM samples WHERE key % 2 = 1; \
-             UPDATE runs SET seal = NULL, status = 'interrupted', manifest = json_set(manifest, '$.status', 'interrupted', \
-             '$.settings_sha256', 'of another version');",
+         UPDATE runs SET summary = NULL, status = 'interrupted', manifest = json_set(manifest, '$.status', 'interrupted', \
+         '$.settings.suite_version', '1.0', '$.settings_sha256', 'of another version');",
     );
+    reseal(&at.join("earnest-results"));
+    // This one says how to begin anew.
     let refused = run_in(at, &["resume", &run]);
     assert_eq!(code(&refused), 4, "{}", stderr(&refused));
     assert!(stderr(&refused).contains("suite_version (1.0 before") && stderr(&refused).contains("run --from"));

@@ -114,10 +114,11 @@ fn completions_inside_opened_thinking_are_scored_with_it_then_and_again() {
     sql(
         &folder.path().join("earnest-results"),
         &format!(
-            "UPDATE texts SET seal = NULL, completion = '{wrong}</think>The answer is {gold}.' WHERE key % 4294967296 = 0;
-             UPDATE texts SET seal = NULL, completion = '{gold}</think>The answer is {wrong}.' WHERE key % 4294967296 = 1;"
+            "UPDATE texts SET completion = '{wrong}</think>The answer is {gold}.' WHERE key % 4294967296 = 0;
+             UPDATE texts SET completion = '{gold}</think>The answer is {wrong}.' WHERE key % 4294967296 = 1;"
         ),
     );
+    reseal(&folder.path().join("earnest-results"));
     let saved = document(&run_in(folder.path(), &["score", &run.manifest.run, "--json", "--save"]));
     assert_eq!(saved["flips"][0]["now_correct"], true, "{saved}");
     assert_eq!((saved["gained"].as_u64(), saved["lost"].as_u64()), (Some(1), Some(0)), "{saved}");
@@ -160,8 +161,7 @@ fn verify_names_damaged_rows() {
         ("UPDATE runs SET settings_sha256 = 'ab' || substr(settings_sha256, 3)", "settings_sha256 in the list of runs"),
         ("UPDATE runs SET model = 'another', suite = 'nupa'", "suite, model in the list of runs"),
         ("UPDATE runs SET planned = 5", "planned in the list of runs"),
-        // Rows of earlier versions have no seal.
-        ("UPDATE texts SET seal = NULL", ""),
+        ("UPDATE texts SET seal = NULL", "were edited in the file after they were written: 32"),
     ];
     for (damage, said) in cases {
         let copy = tempfile::tempdir().unwrap();
@@ -203,8 +203,9 @@ fn merging_names_rows_that_disagree_and_copies_nothing() {
     assert!(stderr(&merged).contains("11 samples copied"), "{}", stderr(&merged));
     assert_eq!(timeless_rows(here.path()), timeless_rows(there.path()));
 
-    // A prompt that was another one, in rows of an earlier version: nothing in the row itself contradicts it.
-    sql(&other, "UPDATE texts SET prompt_sha256 = 'ab', seal = NULL WHERE key % 4294967296 IN (2, 30)");
+    // A prompt that was another one: nothing in the row itself contradicts it.
+    sql(&other, "UPDATE texts SET prompt_sha256 = 'ab' WHERE key % 4294967296 IN (2, 30)");
+    reseal(&other);
     let before = timeless_rows(here.path());
     let refused = merge();
     assert_eq!(code(&refused), 4);
@@ -264,9 +265,10 @@ fn a_merge_that_is_repeated_changes_nothing() {
     sql(
         &at.join("unbroken"),
         "DELETE FROM texts WHERE key % 4294967296 > 20; DELETE FROM samples WHERE key % 4294967296 > 20;
-         UPDATE runs SET seal = NULL, status = 'interrupted', manifest = replace(manifest, '\"status\":\"finished\"', \
+         UPDATE runs SET status = 'interrupted', manifest = replace(manifest, '\"status\":\"finished\"', \
          '\"status\":\"interrupted\"')",
     );
+    reseal(&at.join("unbroken"));
     assert!(merge(&["one", "two"], "unbroken").contains("2 parts joined, 32 samples"));
     assert_eq!(runs("unbroken"), joined);
     assert_eq!(code(&run_in(at, &["runs", "verify", "--results", "unbroken"])), 0);
@@ -536,22 +538,17 @@ fn results_that_may_not_be_written_are_read() {
     }
     let refused = read(&["runs", "delete", &run, "--yes"]);
     assert_eq!(code(&refused), 4, "{}", stderr(&refused));
-    // Tables of an earlier version are brought forward in memory, and the file stays as it is.
+    // Tables of another version are refused, and so is an empty file.
     allow(0o644);
-    sql(
-        &results,
-        "DROP TABLE packs; DROP TABLE asked; ALTER TABLE runs DROP COLUMN summary; ALTER TABLE runs DROP COLUMN seal; \
-         ALTER TABLE samples DROP COLUMN seal; PRAGMA wal_checkpoint(TRUNCATE); \
-         PRAGMA user_version = 3",
-    );
+    sql(&results, "PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE)");
     allow(0o444);
-    let before = std::fs::read(results.join("earnest.sqlite")).unwrap();
-    for words in [&["runs", "list"][..], &["samples", &run, "--limit", "1"]] {
-        let earlier = read(words);
-        assert_eq!(code(&earlier), 0, "{words:?}: {}", stderr(&earlier));
-        assert!(stdout(&earlier).contains("arithmetic-bench"), "{words:?}: {}", stdout(&earlier));
-    }
-    assert!(std::fs::read(results.join("earnest.sqlite")).unwrap() == before);
+    let other = read(&["runs", "list"]);
+    assert!(code(&other) == 4 && stderr(&other).contains("earnest.sqlite has format 3"), "{}", stderr(&other));
+    allow(0o644);
+    std::fs::write(results.join("earnest.sqlite"), "").unwrap();
+    allow(0o444);
+    let empty = read(&["runs", "list"]);
+    assert!(code(&empty) == 4 && stderr(&empty).contains("is not a results file"), "{}", stderr(&empty));
     allow(0o755);
 }
 
@@ -640,8 +637,9 @@ fn files_of_completions_may_begin_with_a_mark_and_models_need_a_name() {
     sql(&at.join("earnest-results"), "DELETE FROM texts; DELETE FROM samples");
     sql(
         &at.join("earnest-results"),
-        "UPDATE runs SET seal = NULL, status = 'interrupted', manifest = replace(manifest, '\"finished\"', '\"interrupted\"')",
+        "UPDATE runs SET status = 'interrupted', manifest = replace(manifest, '\"finished\"', '\"interrupted\"')",
     );
+    reseal(&at.join("earnest-results"));
     let scored = stdout(&run_in(at, &["score", "m"]));
     assert!(scored.contains("nothing to score") && !scored.contains('%'), "{scored}");
 }

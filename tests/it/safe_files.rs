@@ -125,9 +125,10 @@ fn a_stored_name_never_leads_out_of_the_folder() {
             .unwrap()
             .execute("VACUUM INTO ?", [file.to_str().unwrap()])
             .unwrap();
-        // Rows of earlier versions have no seal; a stranger can also make one that fits.
-        let changed = "UPDATE runs SET seal = NULL, name = ?1, manifest = json_set(manifest, '$.run', ?1)";
+        // A stranger can make seals that fit.
+        let changed = "UPDATE runs SET name = ?1, manifest = json_set(manifest, '$.run', ?1)";
         rusqlite::Connection::open(&file).unwrap().execute(changed, [&name]).unwrap();
+        reseal(&results);
         let results = results.to_str().unwrap();
         for words in [
             &[
@@ -162,7 +163,8 @@ fn a_stored_name_never_leads_out_of_the_folder() {
     }
     // The name in the column and that of the manifest are one.
     let file = at.join("earnest-results").join(FILE_NAME);
-    rusqlite::Connection::open(&file).unwrap().execute("UPDATE runs SET seal = NULL, name = 'other'", []).unwrap();
+    rusqlite::Connection::open(&file).unwrap().execute("UPDATE runs SET name = 'other'", []).unwrap();
+    reseal(&at.join("earnest-results"));
     let listed = run_in(at, &["runs", "list"]);
     assert!(code(&listed) == 4 && stderr(&listed).contains(&format!("it is of the run {run}")), "{}", stderr(&listed));
 }

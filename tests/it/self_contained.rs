@@ -3,9 +3,8 @@ use std::path::Path;
 
 use crate::program::*;
 use crate::support::sums::{Sums, manifest};
+use earnest_results::Plan;
 use earnest_results::store::{FILE_NAME, SCHEMA_VERSION, Store};
-use earnest_results::{Plan, RunSettings, Status};
-use earnest_tasks::suite::arithmetic_bench::QUESTIONS_VERSION;
 use serde_json::{Value, json};
 
 const RUN: [&str; 12] = [
@@ -124,14 +123,16 @@ fn runs_are_read_after_model_data_and_suite_are_gone() {
     // A suite that this program does not know.
     sql(
         at,
-        "UPDATE runs SET seal = NULL, suite = 'gone', manifest = replace(manifest, '\"suite\":\"gsm-symbolic\"', '\"suite\":\"gone\"')",
+        "UPDATE runs SET suite = 'gone', manifest = replace(manifest, '\"suite\":\"gsm-symbolic\"', '\"suite\":\"gone\"')",
     );
+    reseal(&at.join("earnest-results"));
     reads(at, &runs);
     // A run that did not end has no results stored: counts are shown, and why not more.
     sql(
         at,
-        "UPDATE runs SET seal = NULL, status = 'interrupted', summary = NULL, manifest = replace(manifest, '\"finished\"', '\"interrupted\"')",
+        "UPDATE runs SET status = 'interrupted', summary = NULL, manifest = replace(manifest, '\"finished\"', '\"interrupted\"')",
     );
+    reseal(&at.join("earnest-results"));
     let shown = run_in(at, &["runs", "show", &runs[0]]);
     assert_eq!(code(&shown), 0, "{}", stderr(&shown));
     assert!(stdout(&shown).contains("this version of earnest has no suite gone"), "{}", stdout(&shown));
@@ -151,7 +152,8 @@ fn damaged_questions_and_results_are_found() {
     assert_eq!(code(&tiny_run(at, &small)), 0);
     let verify = || run_in(at, &["runs", "verify"]);
     assert_eq!(code(&verify()), 0, "{}", stdout(&verify()));
-    sql(at, "UPDATE runs SET seal = NULL, summary = replace(summary, '\"recorded\":32', '\"recorded\":31')");
+    sql(at, "UPDATE runs SET summary = replace(summary, '\"recorded\":32', '\"recorded\":31')");
+    reseal(&at.join("earnest-results"));
     assert!(stdout(&verify()).contains("the stored results are not those of the rows"), "{}", stdout(&verify()));
     sql(at, "UPDATE packs SET sha256 = zeroblob(32) WHERE id = 1");
     let output = verify();
@@ -160,8 +162,8 @@ fn damaged_questions_and_results_are_found() {
     let output = run_in(at, &["samples", &name]);
     assert_eq!(code(&output), 4);
     assert!(stderr(&output).contains("the link to the questions of pack 0"), "{}", stderr(&output));
-    // As a file of an earlier version has it.
-    sql(at, "UPDATE asked SET seal = NULL");
+    // A link that fits the wrong digest.
+    reseal(&at.join("earnest-results"));
     let output = run_in(at, &["samples", &name]);
     assert_eq!(code(&output), 4);
     assert!(stderr(&output).contains("the questions of") && stderr(&output).contains("its digest does not match"));
@@ -202,122 +204,33 @@ fn merged_and_scored_runs_have_the_questions_of_their_parts() {
     }
 }
 
-/// Gives the killed run the suite's version of today: runs are continued by the scorers that they began with alone, and these tests are about the
-/// form of their files.
-fn score_by_todays_scorers(at: &Path) {
-    let file = rusqlite::Connection::open(at.join("earnest-results").join(FILE_NAME)).unwrap();
-    let killed = "SELECT manifest FROM runs WHERE status = 'running'";
-    let text: String = file.query_row(killed, [], |row| row.get(0)).unwrap();
-    let mut manifest: Value = serde_json::from_str(&text).unwrap();
-    manifest["settings"]["suite_version"] = QUESTIONS_VERSION.into();
-    let sha256 = serde_json::from_value::<RunSettings>(manifest["settings"].clone()).unwrap().sha256();
-    manifest["settings_sha256"] = sha256.clone().into();
-    let update = "UPDATE runs SET manifest = ?, settings_sha256 = ? WHERE status = 'running'";
-    assert_eq!(file.execute(update, [manifest.to_string(), sha256]).unwrap(), 1);
-}
-
-/// Two runs that the version before wrote: a finished one, and one that was killed after 11 of 18 samples.
-fn third_version(at: &Path) {
-    let results = at.join("earnest-results");
-    std::fs::create_dir(&results).unwrap();
-    let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/results_v3/earnest.sql");
-    sql(at, &std::fs::read_to_string(dump).unwrap());
-    score_by_todays_scorers(at);
-    // The model inside the program of that time, found by its name where the command runs.
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/earnest-abacus-1m");
-    let copy = at.join("earnest-abacus-1m");
-    std::fs::create_dir(&copy).unwrap();
-    for file in std::fs::read_dir(model).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
-    }
-}
-
 #[test]
-fn runs_of_the_version_before_are_read_and_continued() {
+fn every_command_refuses_results_of_another_version_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    third_version(at);
-    let cache = at.join("cache");
-    let said = |words: &[&str]| {
-        let output = earnest(at).env("EARNEST_CACHE", &cache).args(words).output().unwrap();
-        assert_eq!(code(&output), 0, "{words:?}: {}{}", stdout(&output), stderr(&output));
-        stdout(&output)
-    };
-    let [old, killed] = ["0316a998", "926fe42d"];
-    assert!(said(&["runs", "show", old]).contains("12 of 12") || said(&["runs", "show", old]).contains("12"));
-    let card = said(&["samples", old, "--limit", "1"]);
-    assert!(card.contains("  prompt      ") && !card.contains("not stored"), "the model renders it again: {card}");
-    said(&["export", old, "--format", "jsonl", "-o", "old.jsonl"]);
-    let rows = read_lines(&at.join("old.jsonl"));
-    assert!(rows.len() == 12 && rows.iter().all(|row| row.get("prompt").is_none()));
-    said(&["export", old, "--format", "lm-eval", "-o", "old"]);
-    said(&["report", old, killed, "-o", "report.html"]);
-    said(&["compare", old, killed]);
-    said(&["runs", "verify"]);
-    // Continued, it has all questions, those of the rows that were there included.
-    said(&["resume", killed, "--threads", "1", "--quiet"]);
-    let store = store(at);
-    let run = store.run(killed).unwrap();
-    assert_eq!((store.count(&run).unwrap(), run.manifest.status), (18, Status::Finished));
-    assert!(store.has_questions(&run).unwrap() && !store.has_questions(&store.run(old).unwrap()).unwrap());
-    assert!(said(&["samples", killed, "--limit", "1"]).contains("  prompt  "));
-    said(&["runs", "verify"]);
-}
-
-/// Statements that take a file from version 3 back to version 2, and from 2 to 1.
-const TO_SECOND: &str =
-    "ALTER TABLE texts DROP COLUMN seal; ALTER TABLE texts DROP COLUMN evidence; PRAGMA user_version = 2;";
-const TO_FIRST: &str = "DROP INDEX runs_by_settings; ALTER TABLE runs DROP COLUMN planned; PRAGMA user_version = 1;";
-
-#[test]
-fn runs_of_the_first_versions_are_read_and_continued() {
-    let versions: [&[&str]; 2] = [&[TO_SECOND], &[TO_SECOND, TO_FIRST]];
-    for steps in versions {
-        let folder = tempfile::tempdir().unwrap();
-        let at = folder.path();
-        third_version(at);
-        steps.iter().for_each(|step| sql(at, step));
-        let cache = at.join("cache");
-        let said = |words: &[&str]| {
-            let output = earnest(at).env("EARNEST_CACHE", &cache).args(words).output().unwrap();
-            assert_eq!(code(&output), 0, "{words:?}: {}{}", stdout(&output), stderr(&output));
-            stdout(&output)
-        };
-        let [old, killed] = ["0316a998", "926fe42d"];
-        assert!(said(&["runs", "list"]).contains(old));
-        assert!(said(&["runs", "show", old]).contains("arithmetic-bench"));
-        let card = said(&["samples", old, "--limit", "1"]);
-        assert!(card.contains("  prompt      ") && !card.contains("not stored"), "the model renders it again: {card}");
-        said(&["resume", killed, "--threads", "1", "--quiet"]);
-        let store = store(at);
-        let run = store.run(killed).unwrap();
-        assert_eq!((store.count(&run).unwrap(), run.planned), (18, Some(18)));
-        assert_eq!(run.manifest.status, Status::Finished);
-    }
-}
-
-#[test]
-fn every_command_refuses_results_of_a_later_version_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    third_version(at);
-    let later = SCHEMA_VERSION + 1;
-    sql(at, &format!("PRAGMA user_version = {later}"));
-    let [old, killed] = ["0316a998", "926fe42d"];
-    let commands: [&[&str]; 7] = [
-        &["runs", "list"],
-        &["runs", "show", old],
-        &["samples", old],
-        &["report", old, "-o", "report.html"],
-        &["compare", old, killed],
-        &["export", old, "--format", "jsonl", "-o", "old.jsonl"],
-        &["resume", killed],
-    ];
-    for words in commands {
-        let output = run_in(at, words);
-        assert_eq!(code(&output), 4, "{words:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(&format!("{FILE_NAME} has format {later}")), "{words:?}: {}", stderr(&output));
+    assert_eq!(code(&tiny_run(at, &["--lengths", "1", "--per-length", "1", "--max-tokens", "2", "--quiet"])), 0);
+    let run = only_run(at).manifest.run;
+    let (earlier, later) = (SCHEMA_VERSION - 1, SCHEMA_VERSION + 1);
+    for (version, next) in
+        [(1, "ask the questions again"), (earlier, "ask the questions again"), (later, "update earnest")]
+    {
+        sql(at, &format!("PRAGMA user_version = {version}"));
+        let commands: [&[&str]; 8] = [
+            &["runs", "list"],
+            &["runs", "show", &run],
+            &["runs", "verify"],
+            &["samples", &run],
+            &["report", &run, "-o", "report.html"],
+            &["compare", &run, &run],
+            &["export", &run, "--format", "jsonl", "-o", "old.jsonl"],
+            &["resume", &run],
+        ];
+        let again = tiny_run(at, &["--lengths", "1", "--per-length", "1", "--max-tokens", "2", "--quiet"]);
+        for output in commands.map(|words| run_in(at, words)).into_iter().chain([again]) {
+            let said = stderr(&output);
+            assert_eq!(code(&output), 4, "{said}");
+            assert!(said.contains(&format!("{FILE_NAME} has format {version}")) && said.contains(next), "{said}");
+        }
     }
 }
 

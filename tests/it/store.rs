@@ -1,4 +1,4 @@
-//! The results file: rows are read as written, earlier versions are migrated, several processes share it.
+//! The results file: rows are read as written, other versions are refused, several processes share it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn samples_come_back_as_they_were_in_the_order_of_the_plan() {
     drop(store);
     let store = Store::open(results.path()).unwrap();
     let run = store.run("run").unwrap();
-    assert_eq!((read(&store, &run, Filter::default()), run.planned), (expected, Some(40)));
+    assert_eq!((read(&store, &run, Filter::default()), run.planned), (expected, 40));
     assert!(!results.path().join("earnest.sqlite-wal").exists() || store.count(&run).unwrap() == 40);
 }
 
@@ -191,145 +191,23 @@ fn runs_are_found_by_any_unique_part_of_their_names() {
     drop(lock);
 }
 
-/// A file as the first version wrote it: the tables and statements of that version, kept here.
-fn first_version(results: &Path) {
-    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
-    connection
-        .execute_batch(
-            "PRAGMA application_id = 1700885102;
-             PRAGMA user_version = 1;
-             CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, settings_sha256 TEXT NOT NULL, suite TEXT \
-             NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL, started TEXT NOT NULL, ended TEXT, manifest TEXT NOT NULL) \
-             STRICT;
-             CREATE TABLE samples (key INTEGER PRIMARY KEY, run INTEGER NOT NULL, item TEXT NOT NULL, sample INTEGER NOT \
-             NULL, task TEXT NOT NULL, cluster TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, budget INTEGER NOT NULL, \
-             max_tokens INTEGER NOT NULL, finish TEXT, completion_tokens INTEGER, cached_tokens INTEGER, queued_s REAL, \
-             prefill_s REAL, decode_s REAL, correct INTEGER, verdict_failure TEXT, failure_kind TEXT, retryable INTEGER, \
-             UNIQUE (run, item, sample)) STRICT;
-             CREATE TABLE texts (key INTEGER PRIMARY KEY, format INTEGER NOT NULL, covariates TEXT NOT NULL, gold TEXT NOT \
-             NULL, prompt_sha256 TEXT NOT NULL, completion TEXT, ids BLOB, extracted TEXT, matchers TEXT, metrics TEXT, \
-             failure_message TEXT) STRICT;",
-        )
-        .unwrap();
-    let manifest = serde_json::to_string(&manifest("old", &suite(), PLAN)).unwrap();
-    connection
-        .execute(
-            "INSERT INTO runs VALUES (1, 'old', 'hash', 'sums', 'model', 'finished', '2026-01-01T00:00:00Z', NULL, ?)",
-            [manifest],
-        )
-        .unwrap();
-    connection
-        .execute_batch(
-            "INSERT INTO samples VALUES (4294967298, 1, 'sums/small/2', 0, 'small', 'c0', 12, 8, 8, 'eos', 2, 1, 0.5, 0.25, \
-             0.125, 1, NULL, NULL, NULL);
-             INSERT INTO texts VALUES (4294967298, 1, '{\"length\":2}', '3', 'ab', '3', x'0102', '3', \
-             '{\"final\":true}', '{\"share\":0.1}', NULL);",
-        )
-        .unwrap();
-}
-
-/// As the second version wrote it.
-fn second_version(results: &Path) {
-    first_version(results);
-    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
-    connection
-        .execute_batch(
-            "ALTER TABLE runs ADD COLUMN planned INTEGER; CREATE INDEX runs_by_settings ON runs (settings_sha256);
-             PRAGMA user_version = 2;",
-        )
-        .unwrap();
-}
-
-/// As the third version wrote it.
-fn third_version(results: &Path) {
-    second_version(results);
-    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
-    connection
-        .execute_batch(
-            "ALTER TABLE texts ADD COLUMN evidence TEXT; ALTER TABLE texts ADD COLUMN seal INTEGER; PRAGMA user_version = 3;",
-        )
-        .unwrap();
-}
-
-/// As the fourth version wrote it.
-fn fourth_version(results: &Path) {
-    third_version(results);
-    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
-    connection
-        .execute_batch(
-            "CREATE TABLE packs (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, content BLOB NOT NULL) STRICT;
-             CREATE TABLE asked (key INTEGER PRIMARY KEY, items INTEGER NOT NULL, questions INTEGER NOT NULL, prompts INTEGER) \
-             STRICT;
-             ALTER TABLE runs ADD COLUMN summary TEXT; PRAGMA user_version = 4;",
-        )
-        .unwrap();
-}
-
-/// As the fifth version wrote it.
-fn fifth_version(results: &Path) {
-    fourth_version(results);
-    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
-    connection
-        .execute_batch(
-            "ALTER TABLE runs ADD COLUMN seal INTEGER; ALTER TABLE samples ADD COLUMN seal INTEGER; PRAGMA user_version = 5;",
-        )
-        .unwrap();
-}
-
-/// As one development version wrote it.
-fn fifth_version_with_pack_seals(results: &Path) {
-    fifth_version(results);
-    let connection = rusqlite::Connection::open(results.join(FILE_NAME)).unwrap();
-    connection.execute_batch("ALTER TABLE asked ADD COLUMN seal INTEGER;").unwrap();
-}
-
 #[test]
-fn files_of_previous_versions_are_migrated_with_their_rows() {
-    assert_eq!(SCHEMA_VERSION, 6, "a new version needs a file of the one before it here");
-    for written in
-        [first_version, second_version, third_version, fourth_version, fifth_version, fifth_version_with_pack_seals]
-    {
-        migrates(written);
-    }
-}
-
-fn migrates(written: fn(&Path)) {
-    let results = tempfile::tempdir().unwrap();
-    written(results.path());
-    // Two at once: one migrates, the other finds it done.
-    let (one, two) = std::thread::scope(|scope| {
-        let open = || scope.spawn(|| Store::open(results.path()).map(|store| store.runs().unwrap().len()));
-        let (one, two) = (open(), open());
-        (one.join().unwrap().unwrap(), two.join().unwrap().unwrap())
-    });
-    assert_eq!((one, two), (1, 1));
-    let store = Store::open(results.path()).unwrap();
-    let run = store.run("old").unwrap();
-    assert_eq!(run.planned, None);
-    let samples = read(&store, &run, Filter::default());
-    let [sample] = &samples[..] else { panic!("{samples:?}") };
-    let completion = sample.completion.as_ref().unwrap();
-    assert_eq!((sample.item.as_str(), completion.ids.as_slice()), ("sums/small/2", &[1, 2][..]));
-    assert_eq!(completion.timings, Timings { queued_s: 0.5, prefill_s: 0.25, decode_s: 0.125 });
-    assert_eq!(sample.score.as_ref().unwrap().metrics["share"], 0.1);
-    store.begin(&manifest("new", &suite(), PLAN), 40).unwrap();
-    assert_eq!(store.integrity().unwrap(), Vec::<String>::new());
-}
-
-#[test]
-fn later_versions_and_foreign_files_are_refused_by_name() {
+fn other_versions_and_foreign_files_are_refused_by_name() {
     let results = tempfile::tempdir().unwrap();
     assert!(matches!(Store::open(results.path()), Err(RunError::NoStore { .. })));
     drop(filled(results.path(), "run"));
     let path = results.path().join(FILE_NAME);
-    let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
-    drop(connection);
-    match Store::open(results.path()).map(drop) {
-        Err(RunError::LaterFormat { path: named, found, known }) => {
-            assert_eq!((named, found, known), (path.clone(), SCHEMA_VERSION + 1, SCHEMA_VERSION));
+    let refused = |version: u32| match Store::create(results.path()).map(drop) {
+        Err(RunError::OtherFormat { path: named, found, known }) => {
+            assert_eq!((named, found, known), (path.clone(), version, SCHEMA_VERSION));
         }
-        other => panic!("{other:?}"),
+        other => panic!("{version}: {other:?}"),
+    };
+    for version in [0, 1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1] {
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.pragma_update(None, "user_version", version).unwrap();
+        drop(connection);
+        refused(version);
     }
     for foreign in ["not a database at all, but longer than a header of one", "short"] {
         std::fs::write(&path, foreign).unwrap();
@@ -339,6 +217,22 @@ fn later_versions_and_foreign_files_are_refused_by_name() {
     std::fs::remove_file(&path).unwrap();
     rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE recipes (name TEXT)").unwrap();
     assert!(matches!(Store::create(results.path()).map(drop), Err(RunError::NotAStore { .. })));
+}
+
+#[test]
+fn rows_and_manifests_of_another_format_are_refused() {
+    let results = tempfile::tempdir().unwrap();
+    let (store, run) = filled(results.path(), "run");
+    let connection = rusqlite::Connection::open(store.path()).unwrap();
+    connection.execute_batch("UPDATE texts SET format = 2").unwrap();
+    crate::program::reseal(results.path());
+    let outcomes = store.outcomes(&run, |_| Ok::<(), RunError>(()));
+    let sample = store.samples(&run, Filter::default()).next().unwrap().map(drop);
+    for refused in [outcomes, sample] {
+        assert!(matches!(refused, Err(RunError::OtherFormat { found: 2, known: 1, .. })), "{refused:?}");
+    }
+    connection.execute_batch("UPDATE runs SET manifest = json_set(manifest, '$.format', 2)").unwrap();
+    assert!(matches!(store.runs(), Err(RunError::OtherFormat { found: 2, known: 1, .. })));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_decided_run_is_the_beginning_of_the_whole_one_however_it_was_interrupted() 
     assert_eq!(decision.items, QUESTIONS * decision.clusters, "whole clusters are asked");
     let expected = rows(&store, &run);
     assert_eq!(expected.len(), decision.items * SAMPLES as usize);
-    assert_eq!(run.planned, Some(expected.len()));
+    assert_eq!(run.planned, expected.len());
     let clusters = |rows: &[(String, u32, String, bool)]| {
         let mut names: Vec<String> = rows.iter().map(|row| row.0.rsplit_once('/').unwrap().0.to_owned()).collect();
         names.dedup();

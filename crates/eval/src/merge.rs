@@ -45,14 +45,14 @@ pub enum MergeEvent<'a> {
     AlreadyJoined { run: &'a str, parts: &'a [&'a str] },
     /// Parts of a run, as `--shard` names them, are missing or unfinished: it is not joined.
     PartsMissing { run: &'a str, parts: &'a [String] },
-    /// A message or warning on opening a store.
+    /// A message or warning about a run that is copied.
     Store(&'a RunEvent<'a>),
 }
 
 /// A consumer of merge events.
 pub type OnMerge<'a> = dyn FnMut(MergeEvent<'_>) + 'a;
 
-/// Passes the messages of a store on.
+/// Passes the messages about runs on.
 struct StoreEvents<'a, 'b>(&'a mut OnMerge<'b>);
 
 impl Reporter for StoreEvents<'_, '_> {
@@ -67,7 +67,7 @@ impl Reporter for StoreEvents<'_, '_> {
 /// [`EvalError::PartsMissing`] if a run could not be joined; every other run is joined then. Other errors end the merge at once;
 /// nothing is copied from a run that is damaged or contradicts the rows that are here.
 pub fn merge(settings: &MergeSettings, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
-    let store = folder::create(&settings.results, &mut StoreEvents(on_event))?;
+    let store = Store::create(&settings.results)?;
     for folder in &settings.folders {
         copy_folder(folder, &store, &settings.host, on_event)?;
     }
@@ -96,7 +96,7 @@ pub fn merge(settings: &MergeSettings, on_event: &mut OnMerge<'_>) -> Result<(),
 /// # Errors
 /// [`EvalError::PartsMissing`] if a part is missing or unfinished.
 pub fn join_run(folder: &Path, settings_sha256: &str, of: usize, on_event: &mut OnMerge<'_>) -> Result<(), EvalError> {
-    let store = folder::create(folder, &mut StoreEvents(on_event))?;
+    let store = Store::create(folder)?;
     let is_part = |run: &RunRecord| run.manifest.shard.is_some_and(|shard| shard.of == of);
     let parts: Vec<RunRecord> = store.with_settings(settings_sha256)?.into_iter().filter(is_part).collect();
     match !parts.is_empty() && join(&store, of, &parts, on_event)? {
@@ -160,7 +160,7 @@ fn copy(from: &Store, run: &RunRecord, to: &Store, on_event: &mut OnMerge<'_>) -
         let same_name = same_shard().find(|other| other.manifest.run == manifest.run);
         Ok(same_name.or_else(|| same_shard().find(copied_before)).cloned())
     };
-    let planned = run.planned.unwrap_or_default();
+    let planned = run.planned;
     let (_lock, target) = match equal()? {
         Some(equal) => (to.lock(&equal.manifest.run)?, equal),
         None => {
@@ -302,7 +302,7 @@ fn join(store: &Store, of: usize, parts: &[RunRecord], on_event: &mut OnMerge<'_
     let suite = suites::stored(&first.manifest.settings).ok();
     let planned = match &suite {
         Some(suite) => whole.plan().len(suite),
-        None => chosen.iter().map(|part| part.planned.unwrap_or_default()).sum(),
+        None => chosen.iter().map(|part| part.planned).sum(),
     };
     // An unfinished whole run takes the parts' rows in.
     let (_lock, target) = match folder::claim(store, &base, &first.manifest.settings_sha256, None)? {

@@ -36,7 +36,7 @@ pub fn tokens(manifest: &Manifest, item: &Item, sample: &Sample) -> Option<Sampl
     })
 }
 
-/// Checkpoint of a run of an earlier version, for its prompts.
+/// Checkpoint of a run, for the tokens of its prompts.
 pub struct PromptRenderer {
     checkpoint: Checkpoint,
     enable_thinking: Option<bool>,
@@ -57,12 +57,8 @@ impl PromptRenderer {
         Some(PromptRenderer { checkpoint, enable_thinking: settings.enable_thinking, mode: settings.prompt_mode })
     }
 
-    /// Returns the prompt of a sample; none unless its ids have the digest of the row, so that it is the one that was asked.
-    pub fn prompt(&self, item: &Item, sample: &Sample) -> Option<String> {
-        self.rendered(item, sample).map(|rendered| rendered.text)
-    }
-
-    /// Returns the bytes of the tokens of a sample's prompt, as [`PromptRenderer::prompt`]; control tokens have none.
+    /// Returns the bytes of the tokens of a sample's prompt; control tokens have none. None unless its ids have the digest of the row,
+    /// so that it is the one that was asked.
     pub fn prompt_tokens(&self, item: &Item, sample: &Sample) -> Option<Vec<Vec<u8>>> {
         let rendered = self.rendered(item, sample)?;
         let tokenizer = &self.checkpoint.tokenizer;

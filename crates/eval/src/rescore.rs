@@ -107,7 +107,7 @@ pub struct Flip {
 /// # Errors
 /// If the run is of an outcome file and so has no completions, if its suite cannot be built, lacks the scorer, or no longer asks an item of the run.
 pub fn rescore(settings: &RescoreSettings, reporter: &mut dyn Reporter) -> Result<Rescored, EvalError> {
-    let store = folder::open(&settings.results, reporter)?;
+    let store = folder::open(&settings.results)?;
     let run = store.run(&settings.run)?;
     if are_made_of_outcomes(store.results()) {
         return Err(no_texts(&run.manifest.run, "there is nothing to score again").into());

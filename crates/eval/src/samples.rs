@@ -2,7 +2,6 @@
 use earnest_tasks::suite::{Item, Suite};
 
 use crate::EvalError;
-use crate::rendered_again::PromptRenderer;
 pub use crate::rendered_again::{SampleTokens, Token, tokens};
 use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
 use earnest_results::{Sample, suites};
@@ -12,8 +11,8 @@ pub struct AskedSample {
     /// Index in the plan.
     pub index: usize,
     pub sample: Sample,
-    /// As stored, or as the suite generates it for runs without stored questions, with the prompt if the checkpoint still renders
-    /// the one that was asked; none if the suite no longer has the item.
+    /// As stored, or as the suite generates it, without a prompt, for runs without questions, such as those of outcome files; none if the
+    /// suite no longer has the item.
     pub question: Option<StoredQuestion>,
 }
 
@@ -37,17 +36,13 @@ pub fn each_asked<E: From<EvalError>>(
     let mut items = suite.as_ref().map(|suite| PlacedItems::new(suite, settings.samples));
     let mut questions = store.questions(run);
     let mut samples = store.samples(run, filter).indexed();
-    // Opened for the first sample whose prompt is not stored.
-    let mut renderer: Option<Option<PromptRenderer>> = None;
     let mut count = 0;
     for row in samples.by_ref().take(limit) {
         let (index, sample) = row.map_err(EvalError::from)?;
         let stored = questions.of_sample(index, &sample).map_err(EvalError::from)?;
         let question = stored.or_else(|| {
             let item = items.as_mut()?.at(index).filter(|item| item.id == sample.item)?;
-            let renderer = renderer.get_or_insert_with(|| PromptRenderer::open(&run.manifest)).as_ref();
-            let prompt = renderer.and_then(|renderer| renderer.prompt(&item, &sample));
-            Some(StoredQuestion { item, prompt })
+            Some(StoredQuestion { item, prompt: None })
         });
         each(AskedSample { index, sample, question })?;
         count += 1;

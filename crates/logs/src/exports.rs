@@ -53,8 +53,8 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
     };
     let manifest: Option<Value> = manifest.and_then(|text| serde_json::from_str(&text).ok());
     let written = manifest.as_ref().and_then(|manifest| manifest.get("format")?.as_u64());
-    if let Some(format) = written.filter(|format| *format > u64::from(MANIFEST_FORMAT)) {
-        return Err(of_later(path, "manifest", format, MANIFEST_FORMAT));
+    if let Some(format) = written.filter(|format| *format != u64::from(MANIFEST_FORMAT)) {
+        return Err(of_other(path, "manifest", format, MANIFEST_FORMAT));
     }
     let of_manifest = manifest.as_ref().and_then(|manifest| {
         let manifest: Manifest = serde_json::from_value(manifest.clone()).ok()?;
@@ -62,15 +62,15 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
     });
     let file = RowsFile::read(path, format, options)?;
     let mut runs: BTreeMap<String, Run> = BTreeMap::new();
-    // A file with a formula was written with --raw-cells, or by an earlier version.
+    // A file with a formula was written with --raw-cells.
     let mut marked = format == "csv";
     file.each(&mut |number, row| {
         marked &= !row.values.values().any(|value| value.as_str().is_some_and(formula::is_formula));
         let Some((run, suite)) = row.text("run").zip(row.text("suite")) else {
             return Err(file.error(&row, "it does not name its run and suite"));
         };
-        if let Some(format) = whole(&row, "format").filter(|format| *format > u64::from(SAMPLE_FORMAT)) {
-            return Err(of_later(path, "samples", format, SAMPLE_FORMAT));
+        if let Some(format) = whole(&row, "format").filter(|format| *format != u64::from(SAMPLE_FORMAT)) {
+            return Err(of_other(path, "samples", format, SAMPLE_FORMAT));
         }
         if runs.len() == MOST_LOGS && !runs.contains_key(run.as_ref()) {
             return Err(file.error(&row, format!("it is of another run, and a file may have {MOST_LOGS} runs")));
@@ -117,12 +117,12 @@ pub(super) fn logs(path: &Path, format: &str, options: &FindOptions) -> Result<V
 }
 
 /// The error of an export in a format that this version does not know.
-fn of_later(path: &Path, what: &str, format: u64, known: u32) -> LogError {
+fn of_other(path: &Path, what: &str, format: u64, known: u32) -> LogError {
     LogError::unread(
         path,
-        format!("it is an export of a later earnest, in version {format} of its {what}; up to {known} is read"),
+        format!("it is an export of another earnest, in version {format} of its {what}; version {known} is read"),
     )
-    .hint("import it with that earnest, or a newer one")
+    .hint("import it with the earnest that wrote it")
 }
 
 fn card(name: &str, run: &Run, manifest: Option<&Value>, options: &FindOptions) -> LogCard {

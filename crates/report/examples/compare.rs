@@ -10,7 +10,7 @@ use earnest_results::scores::CompareSettings;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [results, runs @ ..] = &arguments[..] else { return Err("usage: compare RESULTS BASELINE RUN".into()) };
-    let store = folder::open(Path::new(results), &mut ())?;
+    let store = folder::open(Path::new(results))?;
     for comparison in compare_runs(&store, runs, &CompareSettings::default(), &mut ())? {
         let found = &comparison.overall;
         let interval = found

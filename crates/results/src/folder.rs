@@ -1,8 +1,6 @@
 //! A results folder and the parts of a stored run: its document, suite, items and deciding scorers.
 use crate::suites::LocalHost;
-use crate::{
-    Document, FilesNotice, Origin, Reporter, ResultsError, RunError, RunEvent, RunNotice, Shard, Status, suites,
-};
+use crate::{Document, Origin, Reporter, ResultsError, RunError, RunEvent, RunNotice, Shard, Status, suites};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -11,7 +9,7 @@ use earnest_tasks::suite::registry::OptionError;
 use earnest_tasks::suite::{Item, Items, Suite};
 
 use crate::outcomes::results_of;
-use crate::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, did_you_mean, legacy_folders};
+use crate::store::{FILE_NAME, RunLock, RunRecord, Store, StoredItems, did_you_mean};
 
 /// Time for which an import waits for another one of the same log.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -19,51 +17,30 @@ const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// Time between two tries to lock a run.
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
-/// Returns true if the folder has results, also of earlier versions or as outcome files.
+/// Returns true if the folder has results, also as outcome files.
 pub fn has_results(folder: &Path) -> Result<bool, ResultsError> {
-    Ok(results_of(folder)?.join(FILE_NAME).exists() || !legacy_folders(folder)?.is_empty())
+    Ok(results_of(folder)?.join(FILE_NAME).exists())
 }
 
-/// Opens existing results, also those of outcome files, and takes runs of earlier versions over.
-pub fn open(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, ResultsError> {
-    if legacy_folders(folder)?.is_empty() {
-        return Ok(Store::open(&results_of(folder)?)?);
-    }
-    create(folder, reporter)
-}
-
-/// Opens or creates a results folder and imports runs in the format of earlier versions.
-pub fn create(folder: &Path, reporter: &mut dyn Reporter) -> Result<Store, ResultsError> {
-    let store = Store::create(folder)?;
-    for run in legacy_folders(folder)? {
-        let (name, rows) = store.import_legacy(&run, |manifest| -> Result<_, ResultsError> {
-            let suite = suites::stored(&manifest.settings)?;
-            let walk = manifest.plan().walk(&suite);
-            Ok(walk.map(|planned| ((planned.item.id, planned.sample), planned.index)).collect())
-        })?;
-        reporter.event(&RunEvent::notice(FilesNotice::TakenOver {
-            run: name,
-            samples: rows,
-            folder: folder.join("taken-over").display().to_string(),
-        }));
-    }
-    Ok(store)
+/// Opens existing results, also those of outcome files.
+pub fn open(folder: &Path) -> Result<Store, ResultsError> {
+    Ok(Store::open(&results_of(folder)?)?)
 }
 
 /// Finds a stored run: `FOLDER/RUN`, or a run in the first of these folders that has it.
-pub fn find_run(name: &str, folders: &[PathBuf], reporter: &mut dyn Reporter) -> Result<RunRecord, ResultsError> {
+pub fn find_run(name: &str, folders: &[PathBuf]) -> Result<RunRecord, ResultsError> {
     if let Some((folder, name)) = name.rsplit_once(['/', std::path::MAIN_SEPARATOR]) {
         let folder = if folder.is_empty() { "/" } else { folder };
-        return Ok(open(Path::new(folder), reporter)?.run(name)?);
+        return Ok(open(Path::new(folder))?.run(name)?);
     }
     let (first, others) = folders.split_first().ok_or_else(|| ResultsError::setting("name a results folder"))?;
     if others.iter().all(|other| other == first) {
-        return Ok(open(first, reporter)?.run(name)?);
+        return Ok(open(first)?.run(name)?);
     }
     let mut known = Vec::new();
     for folder in folders {
         if has_results(folder)? {
-            match open(folder, reporter)?.run(name) {
+            match open(folder)?.run(name) {
                 Err(RunError::NoRun { runs, .. }) => known.extend(runs),
                 run => return Ok(run?),
             }
@@ -176,7 +153,7 @@ pub fn suite_on(host: &LocalHost, store: &Store, run: &RunRecord) -> Result<Suit
         return Ok(suite);
     }
     let samples = run.manifest.settings.samples.max(1) as usize;
-    let items = run.planned.unwrap_or_default() / samples;
+    let items = run.planned / samples;
     let items =
         StoredQuestions { results: store.results().to_owned(), run: run.clone(), items, unread: OnceLock::new() };
     Ok(Suite { items: Arc::new(items), ..suite })
@@ -246,7 +223,7 @@ pub fn known_suite(
     }
 }
 
-/// Calls `each` with every item of a run: as stored, or as the suite generates it for runs without stored questions.
+/// Calls `each` with every item of a run: as stored, or as the suite generates it for runs without questions, such as those of outcome files.
 pub fn each_item(store: &Store, run: &RunRecord, mut each: impl FnMut(Item)) -> Result<(), ResultsError> {
     if store.has_questions(run)? {
         return store.questions(run).all().try_for_each(|stored| {

@@ -25,23 +25,20 @@ struct Kept {
 }
 
 impl Document {
-    /// Reads the stored summary of a run; none for unfinished runs and runs of earlier versions.
+    /// Reads the stored summary of a run; none for unfinished runs.
     pub fn kept(store: &Store, run: &RunRecord) -> Result<Option<Self>, RunError> {
         if run.manifest.status != Status::Finished {
             return Ok(None);
         }
         let Some(json) = store.summary(run)? else { return Ok(None) };
-        let path = || store.path().to_owned();
         let unreadable = |reason: String| RunError::Unreadable {
             part: "the summary",
-            path: path(),
+            path: store.path().to_owned(),
             run: run.manifest.run.clone(),
             reason,
         };
         let mut kept: Kept = serde_json::from_str(&json).map_err(|error| unreadable(error.to_string()))?;
-        if kept.format > REPORT_FORMAT {
-            return Err(RunError::LaterFormat { path: path(), found: kept.format, known: REPORT_FORMAT });
-        }
+        RunError::check_format(store.path(), kept.format, REPORT_FORMAT)?;
         let mut numbers = numbers(&mut kept.summary, &mut kept.grids);
         for (index, value) in &kept.unbounded {
             match (numbers.get_mut(*index), value.parse()) {

@@ -64,7 +64,7 @@ impl Document {
             sums.add_outcome(&outcome);
             Ok(())
         })?;
-        let planned = run.planned.unwrap_or_default();
+        let planned = run.planned;
         Ok(sums.document(store.path().display().to_string(), run.manifest.clone(), planned, suite))
     }
 }

@@ -14,7 +14,7 @@ use earnest_models::checkpoint::{WeightFormat, WeightRecord};
 use earnest_tasks::suite::ThinkingText;
 use earnest_tasks::suite::registry::{self, ProgramsRecord};
 
-/// Format version of [`Manifest`]. Readers refuse later ones.
+/// Format version of [`Manifest`]. Readers refuse others.
 pub const MANIFEST_FORMAT: u32 = 1;
 
 /// Engine name in the settings of imported runs.
@@ -232,7 +232,7 @@ pub struct Manifest {
     pub started: String,
     /// End of the last session.
     pub ended: Option<String>,
-    /// Interpreter and confinement of model-written programs, where scoring ran any; unknown for runs of earlier versions.
+    /// Interpreter and confinement of model-written programs, where scoring ran any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<ProgramsRecord>,
     /// Number of sessions.

@@ -8,7 +8,7 @@ use earnest_engine::{FinishReason, Timings};
 use earnest_tasks::suite::{FailureClass, Score};
 use serde_json::{Map, Value};
 
-use crate::store::{BULK_ROWS, FILE_NAME, RunRecord, Store};
+use crate::store::{BULK_ROWS, FILE_NAME, RunRecord, SCHEMA_VERSION, Store};
 use crate::{Generated, MANIFEST, Manifest, ResultsError, SAMPLE_FORMAT, Sample, Status};
 use earnest_rows::ParquetFile;
 
@@ -32,7 +32,8 @@ pub fn results_of(folder: &Path) -> Result<Cow<'_, Path>, ResultsError> {
     if files.is_empty() {
         return Ok(Cow::Borrowed(folder));
     }
-    let mut names = format!("{}\n", env!("CARGO_PKG_VERSION"));
+    // Cached results of another format would be refused.
+    let mut names = format!("{} {SCHEMA_VERSION}\n", env!("CARGO_PKG_VERSION"));
     for file in &files {
         let sha256 =
             earnest_digest::sha256_file(file, |_| ()).map_err(|error| ResultsError::input(file.display(), error))?;

@@ -6,7 +6,8 @@ use rusqlite::ErrorCode;
 
 use earnest_engine::EngineError;
 
-use crate::store::{NameProblem, did_you_mean};
+use crate::SAMPLE_FORMAT;
+use crate::store::{NameProblem, OtherSampleFormat, did_you_mean};
 use earnest_tasks::suite::quoted::shortened;
 
 /// Characters of a stranger's name in a message.
@@ -27,9 +28,6 @@ pub enum RunError {
     /// A run whose name cannot name a file.
     #[error("{} is no name for a run: it {reason}", shortened(run, LONGEST_SHOWN))]
     Name { run: String, reason: NameProblem },
-    /// A line before the last one is not a sample.
-    #[error("{} is damaged at line {line}: {reason}", path.display())]
-    Damaged { path: PathBuf, line: usize, reason: String },
     /// An unreadable manifest.
     #[error("the manifest of {} in {} cannot be read: {reason}", shortened(run, LONGEST_SHOWN), path.display())]
     Manifest { path: PathBuf, run: String, reason: String },
@@ -68,12 +66,9 @@ pub enum RunError {
         /// Differences between them, by run.
         labels: Vec<String>,
     },
-    /// A file of a later version.
-    #[error("{} has format {found}; this version of earnest reads formats up to {known}", path.display())]
-    LaterFormat { path: PathBuf, found: u32, known: u32 },
-    /// A manifest with other settings: two hashes with the same first digits, or an edited file.
-    #[error("{} has other settings than this run", path.display())]
-    OtherSettings { path: PathBuf },
+    /// A file, or a part of one, of another version.
+    #[error("{} has format {found}; this version of earnest reads format {known}", path.display())]
+    OtherFormat { path: PathBuf, found: u32, known: u32 },
     /// Two items of the suite with one id.
     #[error("the suite has two items with the id {item}")]
     RepeatedItem { item: String },
@@ -100,12 +95,29 @@ impl RunError {
         }
     }
 
+    /// Checks a format's version.
+    ///
+    /// # Errors
+    /// [`RunError::OtherFormat`].
+    pub(crate) fn check_format(path: &Path, found: u32, known: u32) -> Result<(), Self> {
+        match found == known {
+            true => Ok(()),
+            false => Err(RunError::OtherFormat { path: path.to_owned(), found, known }),
+        }
+    }
+
     /// Converts an error of the results file.
     pub fn store(action: &'static str, path: &Path, source: rusqlite::Error) -> Self {
         if source.sqlite_error_code() == Some(ErrorCode::DiskFull) {
             return RunError::DiskFull { path: path.to_owned(), source: io::ErrorKind::StorageFull.into() };
         }
-        RunError::Store { action, path: path.to_owned(), source }
+        let path = path.to_owned();
+        if let rusqlite::Error::FromSqlConversionFailure(_, _, reason) = &source
+            && let Some(&OtherSampleFormat(found)) = reason.downcast_ref()
+        {
+            return RunError::OtherFormat { path, found, known: SAMPLE_FORMAT };
+        }
+        RunError::Store { action, path, source }
     }
 
     /// Converts an error of the results file and asks the connection for the system's error: SQLite recognises only some of the
@@ -142,19 +154,12 @@ impl RunError {
             ),
             RunError::Io { .. } => Some("check the path and its permissions, or choose another with the setting `results`".into()),
             RunError::Locked { .. } => Some("wait until it ends; `earnest run --new` starts a separate run".to_owned()),
-            RunError::Damaged { path, line, .. } => Some(format!(
-                "delete line {line} of {} and repeat the command to generate that sample again, or start over with the setting `new`",
-                path.display()
-            )),
             RunError::Name { .. } => Some("choose another folder with the setting `results`".to_owned()),
             RunError::Manifest { .. } => Some(
                 "another program has changed it; the folder's other runs are still reached by their whole names (`earnest export RUN`), and \
                  the setting `results` names another folder"
                     .to_owned(),
             ),
-            RunError::OtherSettings { .. } => {
-                Some("start over with the setting `new`, or choose another folder with the setting `results`".to_owned())
-            }
             RunError::ForeignCode { .. } => Some(
                 "do not use the file unless you know who made them; `DROP TRIGGER`, `DROP VIEW` and `DROP TABLE` in sqlite3 remove them"
                     .to_owned(),
@@ -188,7 +193,13 @@ impl RunError {
                     named.join(", ")
                 ))
             }
-            RunError::LaterFormat { .. } => Some("update earnest, or choose another folder with the setting `results`".to_owned()),
+            RunError::OtherFormat { found, known, .. } if found > known => {
+                Some("update earnest, or choose another folder with the setting `results`".to_owned())
+            }
+            RunError::OtherFormat { .. } => Some(
+                "read it with the earnest that wrote it, or ask the questions again in another folder (the setting `results`)"
+                    .to_owned(),
+            ),
             RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => {
                 Some("repeat the command; it continues after the written samples".to_owned())
             }

@@ -8,7 +8,7 @@ use earnest_stats::Estimate;
 use earnest_tasks::suite::Suite;
 
 use crate::label::labels;
-use crate::store::{RunLock, RunRecord, RunSeal, Store};
+use crate::store::{RunLock, RunRecord, Store};
 use crate::suites::{LocalHost, start_programs};
 
 /// A run in a list.
@@ -23,8 +23,8 @@ pub struct RunEntry {
     pub model: String,
     /// Samples with a row.
     pub recorded: usize,
-    /// Samples in the plan; none for runs of an earlier version that were not continued since.
-    pub planned: Option<usize>,
+    /// Samples in the plan.
+    pub planned: usize,
     pub failed: usize,
     pub truncated: usize,
     pub correct: usize,
@@ -48,19 +48,12 @@ pub struct RunEntry {
     pub completion_tokens: u64,
     /// As [`device_seconds`].
     pub device_seconds: f64,
-    /// Rows without a seal, written by an earlier version: edits of them are not noticed.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub unsealed: usize,
     /// Settings in which this run differs from the others of its suite and model; none for the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Origin of the answers; tokens of imported ones are unknown.
     #[serde(skip)]
     pub origin: Origin,
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// Returns the seconds of generation, without loading, times the number of devices; an endpoint counts as one device.
@@ -155,7 +148,6 @@ fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, ResultsError> {
         low: accuracy.map(|accuracy| accuracy.low),
         high: accuracy.map(|accuracy| accuracy.high),
         standard_error,
-        unsealed: sums.unsealed + usize::from(run.seal == RunSeal::None),
         prompt_tokens: sums.totals.prompt_tokens,
         completion_tokens: sums.totals.completion_tokens,
         device_seconds,

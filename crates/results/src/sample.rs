@@ -6,11 +6,8 @@ use serde::{Deserialize, Serialize};
 use earnest_engine::{FinishReason, Timings};
 use earnest_tasks::suite::{Likelihoods, Score};
 
-/// Version of [`Sample`]'s form. A reader refuses rows of a later version.
+/// Version of [`Sample`]'s form. A reader refuses rows of another version.
 pub const SAMPLE_FORMAT: u32 = 1;
-
-/// Key of a sample within its run: the item's id and the sample number.
-pub type SampleKey = (String, u32);
 
 /// A sample of an item: prompt, completion and score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,11 +109,6 @@ impl Sample {
     fn prompted(&self) -> Option<&str> {
         let asks_prompts = ["gsm-symbolic", "gsm-mini"].contains(&self.suite.as_str());
         self.item.strip_prefix(&self.task).filter(|_| asks_prompts)?.strip_prefix('/')
-    }
-
-    /// Returns the key within the run.
-    pub fn key(&self) -> SampleKey {
-        (self.item.clone(), self.sample)
     }
 
     /// Returns the names of the reproducible fields that differ between two rows of equal settings. Timings, cached tokens, the

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use earnest_engine::Timings;
-use earnest_results::store::{Filter, RunRecord, Store};
+use earnest_results::store::{FILE_NAME, Filter, RunRecord, Store};
 use earnest_results::write_jsonl;
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 pub fn golden() -> PathBuf {
@@ -117,4 +119,65 @@ pub fn fill_tensor(checkpoint: &Path, name: &str, value: f32) {
         number.copy_from_slice(&value.to_le_bytes());
     }
     std::fs::write(path, bytes).unwrap();
+}
+
+/// What each kind of seal covers: the table, its keys and the sealed columns.
+const SEALED: [(&str, &str); 4] = [
+    (
+        "runs",
+        "SELECT id, id, name, settings_sha256, suite, model, status, started, ended, manifest, planned, summary FROM runs",
+    ),
+    (
+        "samples",
+        "SELECT key, key, run, item, sample, task, cluster, prompt_tokens, budget, max_tokens, finish, completion_tokens, \
+         cached_tokens, queued_s, prefill_s, decode_s, correct, verdict_failure, failure_kind, retryable FROM samples",
+    ),
+    (
+        "texts",
+        "SELECT key, item, sample, task, cluster, prompt_tokens, budget, max_tokens, finish, cached_tokens, queued_s, \
+         prefill_s, decode_s, correct, verdict_failure, failure_kind, retryable, format, covariates, gold, prompt_sha256, \
+         completion, ids, extracted, matchers, metrics, failure_message, evidence FROM samples JOIN texts USING (key)",
+    ),
+    (
+        "asked",
+        "SELECT a.key, a.key & 4294967295, a.items, q.sha256, p.sha256 FROM asked a JOIN packs q ON q.id = a.questions \
+         LEFT JOIN packs p ON p.id = a.prompts",
+    ),
+];
+
+/// Makes every seal of a results file fit what the rows are now, as a forger could.
+pub fn reseal(results: &Path) {
+    let file = Connection::open(results.join(FILE_NAME)).unwrap();
+    for (table, select) in SEALED {
+        let mut statement = file.prepare(select).unwrap();
+        let columns = statement.column_count();
+        let mut rows = statement.query([]).unwrap();
+        let mut seals: Vec<(i64, i64)> = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            let sealed = (1..columns).map(|column| row.get_ref(column).unwrap());
+            seals.push((row.get(0).unwrap(), seal(sealed)));
+        }
+        let update = format!("UPDATE {table} SET seal = ? WHERE rowid = ?");
+        for (key, seal) in seals {
+            file.execute(&update, [seal, key]).unwrap();
+        }
+    }
+}
+
+/// First eight bytes of SHA-256 over type, length and content of each value.
+fn seal<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
+    let mut bytes = Vec::new();
+    for value in values {
+        let (kind, content) = match value {
+            ValueRef::Null => (0, Vec::new()),
+            ValueRef::Integer(number) => (1, number.to_le_bytes().to_vec()),
+            ValueRef::Real(number) => (2, number.to_bits().to_le_bytes().to_vec()),
+            ValueRef::Text(text) => (3, text.to_vec()),
+            ValueRef::Blob(blob) => (4, blob.to_vec()),
+        };
+        bytes.push(kind);
+        bytes.extend((content.len() as u64).to_le_bytes());
+        bytes.extend(content);
+    }
+    i64::from_le_bytes(earnest_digest::sha256(&bytes)[..8].try_into().unwrap())
 }

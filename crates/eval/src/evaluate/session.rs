@@ -115,7 +115,7 @@ impl ModelSession {
             settings: run_settings,
         };
         // Created last, so that a refused command leaves nothing behind.
-        let store = folder::create(&settings.results, reporter)?;
+        let store = Store::create(&settings.results)?;
         let model_name = session.model.record().name;
         let claimed = claim(settings, &session.settings, &model_name, &store, reporter)?;
         let run = session.work(engine, &store, claimed, reporter)?;
@@ -203,7 +203,7 @@ impl Session<'_> {
     /// Number of settled samples of a run that is complete: fewer than planned if it ended early, or its suite chose fewer.
     fn settled(&self, run: &RunRecord) -> usize {
         if self.chooses {
-            return run.planned.unwrap_or(self.planned);
+            return run.planned;
         }
         if run.manifest.decision.is_some() { run.manifest.plan().len(self.suite) } else { self.planned }
     }
@@ -238,7 +238,7 @@ impl Session<'_> {
             None => engine.insert(self.load(reporter)?),
         };
         let mut run = match earlier {
-            Some(run) => RunRecord { manifest, planned: Some(self.planned), ..run },
+            Some(run) => RunRecord { manifest, planned: self.planned, ..run },
             None => store.begin(&manifest, self.planned)?,
         };
         run.manifest.engine = Some(engine.record());
@@ -258,7 +258,7 @@ impl Session<'_> {
             Some(chooser) => {
                 let rounds = Rounds { store, run: &run, runner: &runner, most: self.planned };
                 rounds.run(chooser, engine.engine.as_mut(), &mut writer, reporter).map(|(ended, items)| {
-                    run.planned = Some(items);
+                    run.planned = items;
                     ended
                 })
             }
@@ -282,7 +282,7 @@ impl Session<'_> {
         manifest.ended = Some(timestamp(SystemTime::now()));
         manifest.status = if finished && outcome.is_ok() { Status::Finished } else { Status::Interrupted };
         if !self.chooses {
-            run.planned = Some(self.settled(&run));
+            run.planned = self.settled(&run);
         }
         // The first error is reported: on a full disk, writing the manifest fails too.
         let written = store.update(run.id, &run.manifest, self.settled(&run));
@@ -434,7 +434,7 @@ pub(super) fn resolve_settings(
             .clone(),
     };
     let until = evaluation.until.as_ref();
-    let until = until.map(|until| resolved(until, suite, &evaluation.results, reporter)).transpose()?;
+    let until = until.map(|until| resolved(until, suite, &evaluation.results)).transpose()?;
     Ok(RunSettings {
         suite: suite.scoring.name().to_owned(),
         suite_version: suite.scoring.version().to_owned(),

@@ -13,13 +13,8 @@ use earnest_results::{Plan, Reporter, RunEvent, RunNotice, RunSettings, Status, 
 ///
 /// # Errors
 /// There is no such run, it is not finished, it ended early itself, or it is of another suite.
-pub(super) fn resolved(
-    until: &Until,
-    suite: &Suite,
-    folder: &Path,
-    reporter: &mut dyn Reporter,
-) -> Result<Until, EvalError> {
-    let store = folder::open(folder, reporter)?;
+pub(super) fn resolved(until: &Until, suite: &Suite, folder: &Path) -> Result<Until, EvalError> {
+    let store = folder::open(folder)?;
     let run = store.run(&until.difference_to)?;
     let name = run.manifest.run.clone();
     let refused =

@@ -134,7 +134,7 @@ pub fn import(settings: &ImportSettings, reporter: &mut dyn Reporter) -> Result<
     let (planned, recorded) = (plan.len(suite), lines.len());
     let sandbox = start_programs(suite, reporter)?;
     let manifest = Manifest { sandbox, ..manifest(settings, suite, mode, plan)? };
-    let store = folder::create(&settings.results, reporter)?;
+    let store = Store::create(&settings.results)?;
     let run = write(&store, manifest, suite, plan, &lines)?;
     if recorded < planned {
         let samples = planned - recorded;

@@ -54,13 +54,9 @@ impl<'a, 'store> Rows<'a, 'store> {
         self.writer.write_if_due()
     }
 
-    /// Writes all rows and, if the run is `finished`, all packs, because a version without packs may have started it.
-    pub(super) fn write(&mut self, finished: bool) -> Result<(), RunError> {
+    /// Writes all rows.
+    pub(super) fn write(&mut self) -> Result<(), RunError> {
         self.release(true)?;
-        while finished && let Some(pack) = self.packs.next(true) {
-            self.writer.push_pack(pack);
-            self.writer.write()?;
-        }
         self.writer.write()
     }
 

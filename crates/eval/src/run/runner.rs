@@ -86,7 +86,7 @@ impl Runner<'_> {
                     Err(panic) => _ = panicked.get_or_insert(panic),
                 }
             }
-            let written = rows.write(matches!(session, Ok(Ok(Ended::Finished))));
+            let written = rows.write();
             match (session, panicked) {
                 (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
                 (Ok(outcome), None) => outcome.and_then(|ended| recorded.and(written).map(|()| ended)),

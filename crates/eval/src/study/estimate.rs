@@ -82,7 +82,7 @@ impl Estimate {
     /// If the results cannot be read, or two runs of the study are one.
     pub fn new(plan: &StudyPlan, sessions: &mut Sessions, reporter: &mut dyn Reporter) -> Result<Self, EvalError> {
         let folder = &plan.settings.results;
-        let store = if folder::has_results(folder)? { Some(folder::open(folder, reporter)?) } else { None };
+        let store = if folder::has_results(folder)? { Some(folder::open(folder)?) } else { None };
         let mut past = Past::new(store.as_ref())?;
         // An endpoint that is down is not asked for each of its runs.
         let mut failed: Option<(usize, String)> = None;

@@ -79,7 +79,7 @@ impl Scope {
             EvalError::Interrupted { .. } | EvalError::Results(_) | EvalError::Rows(_) => Scope::Study,
             EvalError::Run(error) => match error {
                 RunError::Engine(_) | RunError::LostRequests(_) | RunError::UnknownRequest(_) => Scope::Model,
-                RunError::Locked { .. } | RunError::RepeatedItem { .. } | RunError::OtherSettings { .. } => Scope::Run,
+                RunError::Locked { .. } | RunError::RepeatedItem { .. } => Scope::Run,
                 _ => Scope::Study,
             },
             EvalError::Model(_) | EvalError::Engine(_) | EvalError::Hub(_) => Scope::Model,

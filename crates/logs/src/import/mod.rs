@@ -103,7 +103,7 @@ pub fn import_logs(settings: &LogImportSettings, reporter: &mut dyn Reporter) ->
             return Err(error);
         }
     }
-    let store = folder::create(&settings.results, reporter)?;
+    let store = Store::create(&settings.results)?;
     let mut known = Known::default();
     for run in store.runs()? {
         known.add(&run);
@@ -215,7 +215,7 @@ fn import_log(
                 manifest.status = Status::Finished;
             }
             store.update(run.id, &manifest, planned)?;
-            Ok((RunRecord { manifest: manifest.clone(), planned: Some(planned), ..run }, written))
+            Ok((RunRecord { manifest: manifest.clone(), planned, ..run }, written))
         });
         match written {
             Ok(written) => break written,
@@ -257,7 +257,7 @@ fn keep_document(store: &Store, run: &RunRecord, sums: Option<LogSums>) -> Resul
     };
     let suite = LogSuite::of(&run.manifest.settings.suite_options)?;
     let folder = store.path().display().to_string();
-    let document = sums.document(folder, run.manifest.clone(), run.planned.unwrap_or_default(), &suite);
+    let document = sums.document(folder, run.manifest.clone(), run.planned, &suite);
     Ok(document.keep(store, run)?)
 }
 

@@ -11,14 +11,13 @@ use serde_json::Value;
 use super::LmEval;
 use super::lm_eval::NO_FRACTION;
 use crate::ReportError;
-use earnest_eval::PromptRenderer;
 use earnest_eval::prompt::{Prompter, Remote};
 use earnest_results::output::write_file;
 use earnest_results::store::StoredQuestion;
 
 impl LmEval {
-    /// Converts a stored run to the documents of lm-evaluation-harness. Prompts of runs without stored questions are joined from the
-    /// suite's items, with a warning.
+    /// Converts a stored run to the documents of lm-evaluation-harness. Prompts of runs without questions, such as those of outcome files,
+    /// are joined from the suite's items, with a warning.
     pub fn of(run: &StoredRun, texts: bool, reporter: &mut dyn Reporter) -> Result<Self, ReportError> {
         let from_suite;
         let rows: &dyn Rows = if run.has_questions()? {
@@ -26,11 +25,8 @@ impl LmEval {
         } else {
             let mut items = HashMap::new();
             run.each_item(|item| drop(items.insert(item.id.clone(), item)))?;
-            let renderer = PromptRenderer::open(&run.manifest);
-            if renderer.is_none() {
-                reporter.event(&RunEvent::notice(FilesNotice::PromptsRebuilt));
-            }
-            from_suite = RowsOfItems { run, items, renderer };
+            reporter.event(&RunEvent::notice(FilesNotice::PromptsRebuilt));
+            from_suite = RowsOfItems { run, items };
             &from_suite
         };
         let suite = registry::find(&run.manifest.settings.suite);
@@ -114,20 +110,16 @@ fn with_fraction(name: &str, fraction: u32) -> String {
     }
 }
 
-/// Rows of a run without stored questions, with its suite's items.
+/// Rows of a run without questions, with its suite's items.
 struct RowsOfItems<'a> {
     run: &'a StoredRun,
     items: HashMap<String, Item>,
-    renderer: Option<PromptRenderer>,
 }
 
 impl RowsOfItems<'_> {
-    /// The question with its prompt: as the run's checkpoint renders it, else its segments joined as raw text.
+    /// The question, with its segments joined as raw text for its prompt.
     fn question(&self, sample: &Sample) -> Option<StoredQuestion> {
         let item = self.items.get(&sample.item)?.clone();
-        if let Some(prompt) = self.renderer.as_ref().and_then(|renderer| renderer.prompt(&item, sample)) {
-            return Some(StoredQuestion { item, prompt: Some(prompt) });
-        }
         let plain = Prompter::new(&Remote::Text, ModeRequest::Raw).and_then(|plain| plain.text(&item.segments));
         Some(StoredQuestion { item, prompt: plain.ok() })
     }

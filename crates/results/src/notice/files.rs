@@ -1,4 +1,4 @@
-//! Notices of files that are read, taken over or written.
+//! Notices of files that are read or written.
 use std::fmt;
 
 use serde::Serialize;
@@ -15,8 +15,6 @@ pub enum FilesNotice {
     LinksLeftOut { count: usize, first: Vec<String> },
     /// Pipes, devices and the like, with the first of them.
     NotRegular { count: usize, first: Vec<String> },
-    /// A run in the format of an earlier version was stored.
-    TakenOver { run: String, samples: usize, folder: String },
     /// Rows that are no questions, and what is wrong with them.
     MalformedLeftOut { rows: usize, problems: String },
     /// Rows that cannot be read, and what is wrong with some.
@@ -38,7 +36,6 @@ impl FilesNotice {
             FilesNotice::NoLogs { .. }
             | FilesNotice::LinksLeftOut { .. }
             | FilesNotice::NotRegular { .. }
-            | FilesNotice::TakenOver { .. }
             | FilesNotice::DocumentsUnscored { .. }
             | FilesNotice::MeansOfSamples { .. } => Level::Message,
         }
@@ -68,10 +65,6 @@ impl fmt::Display for FilesNotice {
             FilesNotice::NotRegular { count, first } => {
                 write!(f, "{count} files that are no regular ones are left out: {}", shown(first, *count))
             }
-            FilesNotice::TakenOver { run, samples, folder } => write!(
-                f,
-                "imported {run} ({samples} samples) from the folder of an earlier version, which is now in {folder}"
-            ),
             FilesNotice::MalformedLeftOut { problems, .. } => write!(f, "left out {problems}"),
             FilesNotice::UnreadableLeftOut { rows, problems } => {
                 write!(f, "left out {rows} unreadable rows: {}", problems.join("; "))

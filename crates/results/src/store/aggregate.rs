@@ -9,7 +9,7 @@ use earnest_stats::{Estimate, Z95, wilson};
 /// Aggregate of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Aggregate {
-    /// Counts and tokens; `planned` is the number of rows if the plan is unknown.
+    /// Counts and tokens.
     pub totals: Totals,
     /// Number of samples with a score.
     pub scored: usize,
@@ -23,8 +23,6 @@ pub struct Aggregate {
     pub standard_error: Option<f64>,
     /// Number of clusters of the scored samples.
     pub clusters: usize,
-    /// Number of rows without a seal, written by earlier versions: edits of them are not noticed.
-    pub unsealed: usize,
     /// The first edited row.
     edited: Option<String>,
 }
@@ -79,14 +77,10 @@ impl Store {
         let mut rows = statement.query([key(run.id, 0), key(run.id + 1, 0)])?;
         let totals = &mut aggregate.totals;
         while let Some(row) = rows.next()? {
-            match row.get::<_, Option<i64>>(row::NARROW_COUNT)? {
-                None => aggregate.unsealed += 1,
-                Some(seal) if row::seal_from(row, 0, row::NARROW_COUNT)? == seal => {}
-                Some(_) => {
-                    aggregate.edited =
-                        Some(format!("sample {} of {}", row.get::<_, i64>(3)?, row.get::<_, String>(2)?));
-                    return Ok(aggregate);
-                }
+            let seal: Option<i64> = row.get(row::NARROW_COUNT)?;
+            if seal != Some(row::seal_from(row, 0, row::NARROW_COUNT)?) {
+                aggregate.edited = Some(format!("sample {} of {}", row.get::<_, i64>(3)?, row.get::<_, String>(2)?));
+                return Ok(aggregate);
             }
             let task = row.get_ref(4)?.as_str()?;
             let index = match tasks.get(task) {
@@ -133,7 +127,7 @@ impl Store {
                 }
             }
         }
-        totals.planned = run.planned.unwrap_or(totals.recorded);
+        totals.planned = run.planned;
         aggregate.reasons = reasons.into_iter().collect();
         aggregate.reasons.sort_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
         aggregate.clusters = clusters.len();

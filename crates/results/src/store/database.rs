@@ -44,21 +44,10 @@ pub struct RunRecord {
     /// Number of the run in this file.
     pub id: i64,
     pub manifest: Manifest,
-    /// Number of samples in the plan; unknown for runs of early versions.
-    pub planned: Option<usize>,
-    /// State of the row's seal when it was read.
-    pub seal: RunSeal,
-}
-
-/// State of the seal of a run's row: its manifest, summary and the columns of lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunSeal {
-    /// The row is as earnest wrote it.
-    Intact,
-    /// It was edited since.
-    Edited,
-    /// An earlier version wrote it, without a seal.
-    None,
+    /// Number of samples in the plan.
+    pub planned: usize,
+    /// True if the row (manifest, summary and the columns of lists) was edited after it was written: its seal does not fit.
+    pub edited: bool,
 }
 
 /// Progress of a run: the samples of its plan that are settled, that is, have a row without a retryable failure.
@@ -110,7 +99,7 @@ impl Store {
     /// Opens the results of a folder.
     ///
     /// # Errors
-    /// No results, or results of a later version.
+    /// No results, or results of another version.
     pub fn open(results: &Path) -> Result<Self, RunError> {
         Self::open_with(results, false)
     }
@@ -236,32 +225,30 @@ impl Store {
             let sql = format!("SELECT {RUN_COLUMNS}, seal FROM runs {rest}");
             let mut statement = self.connection.prepare_cached(&sql)?;
             let columns = |row: &Row<'_>| -> rusqlite::Result<_> {
-                let seal = match row.get::<_, Option<i64>>(RUN_COLUMN_COUNT)? {
-                    None => RunSeal::None,
-                    Some(seal) if row::seal_from(row, 0, RUN_COLUMN_COUNT)? == seal => RunSeal::Intact,
-                    Some(_) => RunSeal::Edited,
-                };
+                let seal: Option<i64> = row.get(RUN_COLUMN_COUNT)?;
+                let edited = seal != Some(row::seal_from(row, 0, RUN_COLUMN_COUNT)?);
                 let id: i64 = row.get(0)?;
                 let (name, manifest): (String, String) = (row.get(1)?, row.get(8)?);
-                Ok((id, name, manifest, row.get::<_, Option<i64>>(9)?, seal))
+                Ok((id, name, manifest, row.get::<_, Option<i64>>(9)?, edited))
             };
             statement.query_map(parameters, columns)?.collect()
         };
         let rows = read().map_err(|source| self.error("read", source))?;
         rows.into_iter()
-            .map(|(id, name, manifest, planned, seal)| {
-                let planned = planned.and_then(|planned| usize::try_from(planned).ok());
+            .map(|(id, name, manifest, planned, edited)| {
+                // Only an edited row has no number, or none that fits.
+                let planned = planned.and_then(|planned| usize::try_from(planned).ok()).unwrap_or(0);
                 let manifest = self.manifest(&name, &manifest)?;
                 if manifest.run != name {
                     let reason = format!("it is of the run {}", manifest.run);
                     return Err(RunError::Manifest { path: self.path.clone(), run: name, reason });
                 }
-                Ok(RunRecord { id, manifest, planned, seal })
+                Ok(RunRecord { id, manifest, planned, edited })
             })
             .collect()
     }
 
-    pub(super) fn manifest(&self, name: &str, text: &str) -> Result<Manifest, RunError> {
+    fn manifest(&self, name: &str, text: &str) -> Result<Manifest, RunError> {
         #[derive(serde::Deserialize)]
         struct Head {
             format: u32,
@@ -273,9 +260,7 @@ impl Store {
             reason: error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
         };
         let head: Head = serde_json::from_str(text).map_err(broken)?;
-        if head.format > MANIFEST_FORMAT {
-            return Err(RunError::LaterFormat { path: self.path.clone(), found: head.format, known: MANIFEST_FORMAT });
-        }
+        RunError::check_format(&self.path, head.format, MANIFEST_FORMAT)?;
         serde_json::from_str(text).map_err(broken)
     }
 
@@ -304,7 +289,7 @@ impl Store {
             Ok(id)
         };
         let id = insert().map_err(|source| self.error("write", source))?;
-        Ok(RunRecord { id, manifest: manifest.clone(), planned: Some(planned), seal: RunSeal::Intact })
+        Ok(RunRecord { id, manifest: manifest.clone(), planned, edited: false })
     }
 
     /// Writes the seal of a run's row as it is now.
@@ -321,11 +306,13 @@ impl Store {
     /// # Errors
     /// [`RunError::Edited`], [`RunError::RowsMissing`].
     pub fn check_seal(&self, run: &RunRecord) -> Result<(), RunError> {
-        if run.seal == RunSeal::Edited {
+        if run.edited {
             return Err(self.edited(run, "the row of runs with the manifest and the summary".to_owned()));
         }
-        let Some(planned) = run.planned.filter(|_| run.manifest.status == Status::Finished) else { return Ok(()) };
-        let found = self.count(run)?;
+        if run.manifest.status != Status::Finished {
+            return Ok(());
+        }
+        let (found, planned) = (self.count(run)?, run.planned);
         if found == planned {
             return Ok(());
         }

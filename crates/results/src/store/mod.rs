@@ -8,10 +8,9 @@
 //! * `Store::outcomes` reads outcomes without texts; [`crate::Document::stored`] summarises them in step with the plan,
 //!   sharing equal scores and keeping only what summaries use of every item. Walks, sums and
 //!   exports need the same memory for a million rows as for a thousand; a screen needs about a kilobyte for every different item.
-//! * `texts.seal` is a digest of a sample's columns, `samples.seal` one of its narrow row, `runs.seal` one of a run's row, made when
-//!   they are written. They detect edited rows; they are no signatures, and rows of tables before version 3 (the first) and 5
-//!   (the others) have none. Everything that reads rows checks the seals of what it reads, and ends with
-//!   [`crate::RunError::Edited`].
+//! * `texts.seal` is a digest of a sample's columns, `samples.seal` one of its narrow row, `runs.seal` one of a run's row,
+//!   `asked.seal` one of its link to a pack, made when they are written. They detect edited rows; they are no signatures. Everything
+//!   that reads rows checks the seals of what it reads, and ends with [`crate::RunError::Edited`] where one does not fit or is missing.
 //! * Triggers and views are refused when a file is opened: earnest makes none, and they could change what is read or written.
 //! * `Store::examine` (`runs verify`) reads every row in step with the plan, compares its seal and scores its completion again; the
 //!   columns of `runs` must be those of the manifest. `merge` examines what it is given and compares the rows that both sides have
@@ -31,16 +30,13 @@
 //! * A part (`--shard`) is a separate run with the whole run's settings and indices; `merge` merges finished parts.
 //! * Failed samples have a row with `failure` and no score. Those marked retryable (a request larger than the KV cache, an engine
 //!   that ran out of something) are generated again when the run is continued.
-//! * `user_version` is the version of the tables. `schema::MIGRATIONS` migrates an earlier file, in one transaction, when it is
-//!   opened; later versions are refused by name. Folders of early versions (`manifest.json`, `samples.jsonl`) are imported with a message.
 //!
-//! Formats carry a version (`SCHEMA_VERSION`, `SAMPLE_FORMAT`, `MANIFEST_FORMAT`, `REPORT_FORMAT`, the `format` of an event); a file of
-//! a later version is refused by name.
+//! Formats carry a version (`SCHEMA_VERSION` in `user_version`, `SAMPLE_FORMAT`, `MANIFEST_FORMAT`, `REPORT_FORMAT`, the `format` of an
+//! event); another version is refused with [`crate::RunError::OtherFormat`], which names it.
 
 mod aggregate;
 mod database;
 mod interrupter;
-mod legacy;
 mod lock;
 mod names;
 mod outcome;
@@ -53,14 +49,14 @@ mod verify;
 mod write;
 
 pub use aggregate::{Aggregate, TaskAggregate};
-pub use database::{RunProgress, RunRecord, RunSeal, Store};
+pub use database::{RunProgress, RunRecord, Store};
 pub use interrupter::Interrupter;
-pub use legacy::legacy_folders;
 pub use lock::RunLock;
 pub use names::{LONGEST_NAME, NameProblem, check_name, did_you_mean};
 pub use pack::{Entry, PACK_ITEMS, Pack};
 pub use questions::{StoredItems, StoredQuestion, StoredQuestions};
 pub use read::{Filter, Named, Samples};
+pub(crate) use row::OtherSampleFormat;
 pub(crate) use schema::APPLICATION_ID;
 pub use schema::{FILE_NAME, SCHEMA_VERSION};
 pub use write::{BULK_ROWS, SampleWriter};

@@ -9,7 +9,7 @@ use super::database::{RunRecord, Store, key};
 use super::row::Word;
 use crate::store::row;
 use crate::{Outcome, RunError, SampleFailure};
-use earnest_tasks::suite::{FailureClass, Score, rename_scorers};
+use earnest_tasks::suite::{FailureClass, Score};
 
 /// Cache of shared scores by correctness, failure class, scorers and metrics as stored.
 #[derive(Default)]
@@ -20,13 +20,7 @@ struct ScoreCache {
 }
 
 impl ScoreCache {
-    fn score(
-        &mut self,
-        run: &RunRecord,
-        correct: bool,
-        failure: Option<&str>,
-        text: &Row<'_>,
-    ) -> rusqlite::Result<Arc<Score>> {
+    fn score(&mut self, correct: bool, failure: Option<&str>, text: &Row<'_>) -> rusqlite::Result<Arc<Score>> {
         self.key.clear();
         self.key.push(if correct { '1' } else { '0' });
         for part in [failure.unwrap_or_default(), text.get_ref(8)?.as_str()?, text.get_ref(9)?.as_str()?] {
@@ -39,10 +33,7 @@ impl ScoreCache {
         }
         let (scorers, metrics) = (row::json(text, 8)?, row::json(text, 9)?);
         let failure = failure.map(FailureClass::from);
-        let mut score = Score { correct, scorers, metrics, failure, ..Score::default() };
-        let settings = &run.manifest.settings;
-        rename_scorers(&settings.suite, &settings.suite_version, &mut score);
-        let score = Arc::new(score);
+        let score = Arc::new(Score { correct, scorers, metrics, failure, ..Score::default() });
         if self.scores.len() < MAX_CACHED_SCORES {
             self.scores.insert(self.key.clone(), Arc::clone(&score));
         }
@@ -88,7 +79,7 @@ impl Store {
             };
             let Some(text) = text else { continue };
             let seal: Option<i64> = text.get(1 + row::WIDE_COUNT).map_err(failed)?;
-            if seal.is_some() && row::seal_of_both(sample, text, 1).map_err(failed)? != seal.unwrap_or_default() {
+            if seal != Some(row::seal_of_both(sample, text, 1).map_err(failed)?) {
                 let (item, number): (String, i64) =
                     sample.get(2).and_then(|item| Ok((item, sample.get(3)?))).map_err(failed)?;
                 return Err(self.edited(run, format!("sample {number} of {item}")).into());
@@ -103,9 +94,10 @@ fn outcome(row: &Row<'_>, text: &Row<'_>, run: &RunRecord, cache: &mut ScoreCach
     let count = |column: usize| -> rusqlite::Result<usize> {
         Ok(usize::try_from(row.get::<_, Option<i64>>(column)?.unwrap_or(0)).unwrap_or(0))
     };
+    row::format(text, 1)?;
     let score = match row.get::<_, Option<bool>>(15)? {
         None => None,
-        Some(correct) => Some(cache.score(run, correct, row.get_ref(16)?.as_str_or_null()?, text)?),
+        Some(correct) => Some(cache.score(correct, row.get_ref(16)?.as_str_or_null()?, text)?),
     };
     let failure = match row.get::<_, Option<Word<_>>>(17)? {
         None => None,

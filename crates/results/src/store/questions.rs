@@ -35,7 +35,8 @@ pub struct StoredQuestions<'a> {
 }
 
 impl StoredQuestions<'_> {
-    /// Returns the question of the sample at this index in the plan; none in runs of versions without stored questions.
+    /// Returns the question of the sample at this index in the plan; none where the run has no questions, as those of outcome
+    /// files.
     pub fn at(&mut self, index: usize) -> Result<Option<StoredQuestion>, RunError> {
         let index = index / self.samples;
         let number = index / PACK_ITEMS;
@@ -265,7 +266,7 @@ impl Store {
         };
         match read().map_err(|source| self.error("read", source))? {
             None => Ok(None),
-            Some(Some((pack, seal))) if seal.is_none_or(|seal| seal == seal_of(&pack)) => Ok(Some(pack)),
+            Some(Some((pack, seal))) if seal == Some(seal_of(&pack)) => Ok(Some(pack)),
             Some(Some(_)) => Err(self.edited(run, format!("the link to the questions of pack {number}"))),
             Some(None) => Err(self.unreadable_questions(run, format!("pack {number} is missing from the file"))),
         }

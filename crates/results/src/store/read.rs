@@ -7,7 +7,6 @@ use super::database::{RunRecord, Store, key};
 use super::row;
 use crate::{RunError, Sample};
 use earnest_tasks::anatomy::{ErrorClass, of_sample};
-use earnest_tasks::suite::{Score, rename_scorers, stored_scorer};
 
 /// Rows per query: few enough for constant memory, many enough that the query costs little.
 const PAGE: i64 = 256;
@@ -142,10 +141,9 @@ impl Store {
 
     /// True if a sample of the run has a score by this name.
     pub fn has_scorer(&self, run: &RunRecord, scorer: &str) -> Result<bool, RunError> {
-        let Some(stored) = stored_name(run, scorer) else { return Ok(false) };
         let sql = "SELECT EXISTS (SELECT 1 FROM texts t, json_each(t.matchers) scorer WHERE t.key >= ? AND t.key < ? AND scorer.key = ?)";
         let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
-        let parameters: [&dyn ToSql; 3] = [&start, &end, &stored];
+        let parameters: [&dyn ToSql; 3] = [&start, &end, &scorer];
         let exists = self
             .connection()
             .prepare_cached(sql)
@@ -155,25 +153,14 @@ impl Store {
 
     /// Returns the names of the scorers of the run's samples, in alphabetical order.
     pub fn scorers(&self, run: &RunRecord) -> Result<Vec<String>, RunError> {
-        let sql =
-            "SELECT DISTINCT scorer.key FROM texts t, json_each(t.matchers) scorer WHERE t.key >= ? AND t.key < ?";
-        let read = || -> rusqlite::Result<Score> {
+        let sql = "SELECT DISTINCT scorer.key FROM texts t, json_each(t.matchers) scorer WHERE t.key >= ? AND t.key < ? \
+                   ORDER BY scorer.key";
+        let read = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.connection().prepare_cached(sql)?;
-            let names = statement
-                .query_map([key(run.id, 0), key(run.id + 1, 0)], |row| Ok((row.get::<_, String>(0)?, false)))?;
-            Ok(Score { scorers: names.collect::<rusqlite::Result<_>>()?, ..Score::default() })
+            statement.query_map([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0))?.collect()
         };
-        let mut score = read().map_err(|source| self.error("read", source))?;
-        let settings = &run.manifest.settings;
-        rename_scorers(&settings.suite, &settings.suite_version, &mut score);
-        Ok(score.scorers.names().map(str::to_owned).collect())
+        read().map_err(|source| self.error("read", source))
     }
-}
-
-/// Returns a scorer's name in the rows of a run.
-fn stored_name(run: &RunRecord, scorer: &str) -> Option<String> {
-    let settings = &run.manifest.settings;
-    stored_scorer(&settings.suite, &settings.suite_version, scorer).map(Into::into)
 }
 
 impl Named {
@@ -200,18 +187,9 @@ pub struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    pub(super) fn new(store: &'a Store, run: &RunRecord, mut filter: Filter) -> Self {
+    pub(super) fn new(store: &'a Store, run: &RunRecord, filter: Filter) -> Self {
         let after = filter.after.map_or(key(run.id, 0) - 1, |index| key(run.id, index));
-        let mut exhausted = false;
-        if let Some(scorers) = &mut filter.disagree {
-            for scorer in scorers {
-                match stored_name(run, scorer) {
-                    Some(stored) => *scorer = stored,
-                    None => exhausted = true,
-                }
-            }
-        }
-        Samples { store, run: run.clone(), filter, page: VecDeque::new(), edited: None, after, exhausted }
+        Samples { store, run: run.clone(), filter, page: VecDeque::new(), edited: None, after, exhausted: false }
     }
 
     /// Returns the samples with their indices in the plan.
@@ -245,23 +223,18 @@ impl<'a> Samples<'a> {
         let end = key(self.run.id + 1, 0);
         let mut parameters: Vec<&dyn ToSql> = vec![&self.after, &end];
         parameters.extend(values);
-        let (name, settings) = (&self.run.manifest.run, &self.run.manifest.settings);
+        let (name, suite) = (&self.run.manifest.run, &self.run.manifest.settings.suite);
         let mut rows = statement.query(parameters.as_slice())?;
         let (mut last, mut read, mut bytes) = (self.after, 0, 0);
         while let Some(row) = rows.next()? {
             read += 1;
-            if row
-                .get::<_, Option<i64>>(row::COLUMN_COUNT + 1)?
-                .is_some_and(|seal| !row::seal_of(row).is_ok_and(|now| now == seal))
-            {
+            let seal: Option<i64> = row.get(row::COLUMN_COUNT + 1)?;
+            if seal != Some(row::seal_of(row)?) {
                 let (item, sample): (String, i64) = (row.get(1)?, row.get(2)?);
                 self.edited = Some(format!("sample {sample} of {item}"));
                 break;
             }
-            let (key_read, mut sample) = row::from_row(row, name, &settings.suite)?;
-            if let Some(score) = &mut sample.score {
-                rename_scorers(&settings.suite, &settings.suite_version, score);
-            }
+            let (key_read, sample) = row::from_row(row, name, suite)?;
             last = key_read;
             let index = usize::try_from(key_read - key(self.run.id, 0)).unwrap_or(0);
             if self.filter.has(&sample) {

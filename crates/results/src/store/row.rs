@@ -4,7 +4,7 @@ use rusqlite::{CachedStatement, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Generated, Sample, SampleFailure};
+use crate::{Generated, SAMPLE_FORMAT, Sample, SampleFailure};
 use earnest_engine::Timings;
 use earnest_tasks::suite::{FailureClass, Score};
 
@@ -129,6 +129,25 @@ fn ids_from_bytes(bytes: &[u8]) -> FromSqlResult<Vec<u32>> {
 #[derive(Debug, thiserror::Error)]
 #[error("the token ids of a sample are damaged")]
 struct InvalidIds;
+
+/// A sample of another version.
+#[derive(Debug, thiserror::Error)]
+#[error("it has format {0}; this version of earnest reads format {known}", known = SAMPLE_FORMAT)]
+pub(crate) struct OtherSampleFormat(pub(crate) u32);
+
+/// Reads a sample's format.
+///
+/// # Errors
+/// [`OtherSampleFormat`].
+pub(super) fn format(row: &Row<'_>, column: usize) -> rusqlite::Result<u32> {
+    match row.get(column)? {
+        SAMPLE_FORMAT => Ok(SAMPLE_FORMAT),
+        other => {
+            let reason = OtherSampleFormat(other).into();
+            Err(rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Integer, reason))
+        }
+    }
+}
 
 /// Converts a count; larger ones than `i64::MAX` do not occur.
 fn integer(count: usize) -> i64 {
@@ -338,7 +357,7 @@ pub(super) fn from_row(row: &Row<'_>, run: &str, suite: &str) -> rusqlite::Resul
         Some(Word(kind)) => Some(SampleFailure { kind, message: row.get(26)?, retryable: row.get(16)? }),
     };
     let sample = Sample {
-        format: row.get(17)?,
+        format: format(row, 17)?,
         run: run.to_owned(),
         suite: suite.to_owned(),
         item: row.get(1)?,

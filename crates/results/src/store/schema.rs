@@ -1,8 +1,7 @@
-//! Tables of the results file and migrations from earlier versions.
+//! Tables of the results file.
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::RunError;
@@ -10,17 +9,14 @@ use crate::RunError;
 /// Name of the results file.
 pub const FILE_NAME: &str = "earnest.sqlite";
 
-/// Version of the tables, in the file's `user_version`. Older files are migrated when they are opened, later ones refused.
-pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+/// Version of the tables, in the file's `user_version`. Files of other versions are refused.
+pub const SCHEMA_VERSION: u32 = 6;
 
 /// The file's `application_id`: `earn` in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x6561_726e;
 
 /// Timeout of waiting for another process's transaction. Transactions take milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Pages that are copied at once.
-const COPIED_PAGES: i32 = 1 << 10;
 
 /// Page size of new files.
 const PAGE_BYTES: i64 = 32_768;
@@ -29,12 +25,9 @@ const CACHE_KIB: i64 = 16_384;
 /// Size at which the write-ahead log is checkpointed, with two disk syncs.
 const LOG_BYTES: i64 = 128 << 20;
 
-/// Migrations from version N to N + 1. Released entries never change; new versions append one.
-const MIGRATIONS: [&str; 6] = [
-    // 1. A sample is two rows with one key, `run * 2^32 + index in the plan`: what lists and sums read is in `samples`,
-    // what is read one sample at a time in `texts`, so that a million samples are summed without reading a gigabyte of
-    // text. Keys ascend as samples are asked, so writing appends.
-    "CREATE TABLE runs (
+/// Tables of a file.
+const TABLES: &str = "
+    CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
         settings_sha256 TEXT NOT NULL,
@@ -43,8 +36,18 @@ const MIGRATIONS: [&str; 6] = [
         status TEXT NOT NULL,
         started TEXT NOT NULL,
         ended TEXT,
-        manifest TEXT NOT NULL
+        manifest TEXT NOT NULL,
+        -- Samples that the plan has.
+        planned INTEGER,
+        -- The results of a finished run as JSON.
+        summary TEXT,
+        -- A digest of the row.
+        seal INTEGER
     ) STRICT;
+    CREATE INDEX runs_by_settings ON runs (settings_sha256);
+    -- A sample is two rows with one key, `run * 2^32 + index in the plan`: what lists and sums read is in `samples`, what is read
+    -- one sample at a time in `texts`, so that a million samples are summed without reading a gigabyte of text. Keys ascend as
+    -- samples are asked, so writing appends.
     CREATE TABLE samples (
         key INTEGER PRIMARY KEY,
         run INTEGER NOT NULL,
@@ -65,6 +68,8 @@ const MIGRATIONS: [&str; 6] = [
         verdict_failure TEXT,
         failure_kind TEXT,
         retryable INTEGER,
+        -- A digest of this row, for what reads no texts.
+        seal INTEGER,
         UNIQUE (run, item, sample)
     ) STRICT;
     CREATE TABLE texts (
@@ -78,19 +83,16 @@ const MIGRATIONS: [&str; 6] = [
         extracted TEXT,
         matchers TEXT,
         metrics TEXT,
-        failure_message TEXT
-    ) STRICT;",
-    // 2. Samples that a run's plan has (unknown for runs of version 1 until they are continued).
-    "ALTER TABLE runs ADD COLUMN planned INTEGER;
-    CREATE INDEX runs_by_settings ON runs (settings_sha256);",
-    // 3. What people see of how a score came about, as JSON, null where there is nothing; a digest of a sample's columns, which
-    // rows of earlier versions do not have.
-    "ALTER TABLE texts ADD COLUMN evidence TEXT;
-    ALTER TABLE texts ADD COLUMN seal INTEGER;",
-    // 4. What was asked. A pack is the questions, or the prompts, of 512 neighbouring items of a plan, compressed, and is kept
-    // once whichever runs have it. `asked` has a run's packs under `run * 2^32 + number of the pack`: without prompts where they
-    // were made elsewhere. The results of a finished run as JSON.
-    "CREATE TABLE packs (
+        failure_message TEXT,
+        -- What people see of how a score came about, as JSON, null where there is nothing.
+        evidence TEXT,
+        -- A digest of both rows.
+        seal INTEGER
+    ) STRICT;
+    -- What was asked. A pack is the questions, or the prompts, of 512 neighbouring items of a plan, compressed, and is kept once
+    -- whichever runs have it. `asked` has a run's packs under `run * 2^32 + number of the pack`: without prompts where they were
+    -- made elsewhere.
+    CREATE TABLE packs (
         id INTEGER PRIMARY KEY,
         sha256 BLOB NOT NULL UNIQUE,
         content BLOB NOT NULL
@@ -99,22 +101,12 @@ const MIGRATIONS: [&str; 6] = [
         key INTEGER PRIMARY KEY,
         items INTEGER NOT NULL,
         questions INTEGER NOT NULL,
-        prompts INTEGER
-    ) STRICT;
-    ALTER TABLE runs ADD COLUMN summary TEXT;",
-    // 5. Digests of what lists read: a run's row, and a sample's row of `samples` without its texts. Rows of earlier versions have
-    // none.
-    "ALTER TABLE runs ADD COLUMN seal INTEGER;
-    ALTER TABLE samples ADD COLUMN seal INTEGER;",
-    // 6. Digests of a run's packs. Some files of version 5 have the column already (see `migrate`).
-    PACK_SEALS,
-];
+        prompts INTEGER,
+        -- A digest of the link to the packs.
+        seal INTEGER
+    ) STRICT;";
 
-/// The sixth migration.
-const PACK_SEALS: &str = "ALTER TABLE asked ADD COLUMN seal INTEGER;";
-
-/// Opens the file below `results`, creates it with `create`, and migrates its tables. Files without write permission are opened
-/// read-only.
+/// Opens the file below `results`, and creates it with `create`. Files without write permission are opened read-only.
 pub fn open(results: &Path, create: bool) -> Result<(PathBuf, Connection), RunError> {
     match open_to_write(results, create) {
         Err(RunError::Store { source, .. }) if !create && is_refused(&source) => open_to_read(results.join(FILE_NAME)),
@@ -127,46 +119,31 @@ fn is_refused(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied))
 }
 
-/// Opens a file read-only; one of an earlier version is copied to memory and migrated there. Readers of a write-ahead log need its index beside the file; without a log
-/// nobody is writing, and the file is opened as immutable.
+/// Opens a file read-only. Readers of a write-ahead log need its index beside the file; without a log nobody is writing, and the
+/// file is opened as immutable.
 fn open_to_read(path: PathBuf) -> Result<(PathBuf, Connection), RunError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let mut log = path.clone().into_os_string();
     log.push("-wal");
     let logged = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
-    let attempt = |immutable: bool| -> Result<(u32, Connection), RunError> {
+    let attempt = |immutable: bool| -> Result<(bool, Connection), RunError> {
         let connection = Connection::open_with_flags(address(&path, immutable), flags)
             .map_err(|source| RunError::store("open", &path, source))?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(|source| RunError::store("open", &path, source))?;
-        let version = identify(&connection, &path)?;
-        Ok((version, connection))
+        Ok((is_empty(&connection, &path)?, connection))
     };
-    let (version, connection) = match attempt(false) {
+    let (empty, connection) = match attempt(false) {
         Err(RunError::Store { source, .. }) if !logged && is_refused(&source) => attempt(true)?,
         opened => opened?,
     };
-    if version > SCHEMA_VERSION {
-        return Err(RunError::LaterFormat { path, found: version, known: SCHEMA_VERSION });
+    if empty {
+        return Err(RunError::NotAStore { path });
     }
-    let connection = match version < SCHEMA_VERSION {
-        true => migrated_copy(&connection).map_err(|source| RunError::store("migrate a copy of", &path, source))?,
-        false => connection,
-    };
     connection
         .pragma_update(None, "cache_size", -CACHE_KIB)
         .map_err(|source| RunError::store("open", &path, source))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok((path, connection))
-}
-
-/// Returns a copy in memory with the current tables: a file of an earlier version that may not be written is left as it is.
-fn migrated_copy(file: &Connection) -> rusqlite::Result<Connection> {
-    let mut copy = Connection::open_in_memory()?;
-    Backup::new(file, &mut copy)?.run_to_completion(COPIED_PAGES, Duration::ZERO, None)?;
-    migrate(&mut copy)?;
-    // Writers of the copy would lose what they write.
-    copy.pragma_update(None, "query_only", true)?;
-    Ok(copy)
 }
 
 /// Returns the file as a URI for SQLite.
@@ -188,11 +165,8 @@ fn open_to_write(results: &Path, create: bool) -> Result<(PathBuf, Connection), 
     let failed = |action| move |source| RunError::store(action, &results.join(FILE_NAME), source);
     let mut connection = Connection::open_with_flags(&path, flags).map_err(failed("open"))?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
-    let version = identify(&connection, &path)?;
-    if version > SCHEMA_VERSION {
-        return Err(RunError::LaterFormat { path, found: version, known: SCHEMA_VERSION });
-    }
-    if version == 0 {
+    let empty = is_empty(&connection, &path)?;
+    if empty {
         // Rows with their texts are about a kilobyte. Pages of 32 KiB write twice as many per second as pages of 8 KiB.
         connection.pragma_update(None, "page_size", PAGE_BYTES).map_err(failed("open"))?;
     }
@@ -204,17 +178,17 @@ fn open_to_write(results: &Path, create: bool) -> Result<(PathBuf, Connection), 
     let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed("open"))?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_BYTES / page.max(1)).map_err(failed("open"))?;
     connection.set_prepared_statement_cache_capacity(64);
-    if version < SCHEMA_VERSION {
-        migrate(&mut connection).map_err(failed("migrate"))?;
+    if empty {
+        create_tables(&mut connection).map_err(failed("make the tables of"))?;
     }
     Ok((path, connection))
 }
 
-/// Returns the file's version, 0 for an empty file.
+/// True for an empty file, false for one with today's tables.
 ///
 /// # Errors
-/// [`RunError::NotAStore`] for other files.
-fn identify(connection: &Connection, path: &Path) -> Result<u32, RunError> {
+/// [`RunError::OtherFormat`] for files of other versions, [`RunError::NotAStore`] for other files.
+fn is_empty(connection: &Connection, path: &Path) -> Result<bool, RunError> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let read = || -> rusqlite::Result<(i64, i64, i64)> {
         // One state of the file: between two reads another process may make its tables.
@@ -225,9 +199,10 @@ fn identify(connection: &Connection, path: &Path) -> Result<u32, RunError> {
     match read() {
         Ok((id, version, _)) if id == i64::from(APPLICATION_ID) => {
             refuse_code(connection, path)?;
-            Ok(u32::try_from(version).unwrap_or(u32::MAX))
+            RunError::check_format(path, u32::try_from(version).unwrap_or(u32::MAX), SCHEMA_VERSION)?;
+            Ok(false)
         }
-        Ok((0, 0, 0)) => Ok(0),
+        Ok((0, 0, 0)) => Ok(true),
         Ok(_) => Err(RunError::NotAStore { path: path.to_owned() }),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
             Err(RunError::NotAStore { path: path.to_owned() })
@@ -268,19 +243,15 @@ fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Migrates in one transaction, so that a killed process leaves the earlier version.
-fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Makes the tables in one transaction, so that a killed process leaves an empty file.
+fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Read again, now that no other process can migrate.
+    // Read again, now that no other process can make them.
     let version: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    for step in MIGRATIONS.into_iter().skip(version as usize) {
-        // One development version wrote the column under version 5.
-        if step == PACK_SEALS && transaction.column_exists(None, "asked", "seal")? {
-            continue;
-        }
-        transaction.execute_batch(step)?;
+    if version == 0 {
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", SCHEMA_VERSION.max(version))?;
     transaction.commit()
 }

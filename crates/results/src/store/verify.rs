@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::types::ValueRef;
 
-use super::database::{RunRecord, RunSeal, Store, key, word};
+use super::database::{RunRecord, Store, key, word};
 use super::row;
-use earnest_tasks::suite::{Item, Segments, Suite};
+use earnest_tasks::suite::Suite;
 
 /// Number of rows shown per fault.
 const SHOWN: usize = 3;
@@ -66,7 +66,7 @@ impl Store {
     }
 
     /// Returns the faults of a run, in one pass over rows and plan: unreadable, unplanned, inconsistent and edited rows (by their
-    /// seal, which rows have since version 3 of the tables), scores that `suite` (that of the manifest) does not reproduce,
+    /// seals), scores that `suite` (that of the manifest) does not reproduce,
     /// missing rows of a finished run, and an edited manifest or list of runs.
     ///
     /// Scores and stored questions are compared with the suite's only if its version is the run's. Without a suite, rows are
@@ -87,7 +87,7 @@ impl Store {
         if !listed.is_empty() {
             faults.push(format!("{} in the list of runs differs from the manifest: it was edited", listed.join(", ")));
         }
-        if listed.is_empty() && run.seal == RunSeal::Edited {
+        if listed.is_empty() && run.edited {
             faults.push("the manifest or the summary was edited in the file after it was written".to_owned());
         }
         let same_scorers = suite.filter(|suite| suite.scoring.version() == manifest.settings.suite_version);
@@ -120,9 +120,7 @@ impl Store {
             let seal: Option<i64> = row.get(row::COLUMN_COUNT + 2)?;
             let narrow: Option<i64> = row.get(row::COLUMN_COUNT + 3)?;
             let now = row::seal_from(row, row::COLUMN_COUNT + 4, row::NARROW_COUNT)?;
-            if seal.is_some_and(|seal| row::seal_of(row).is_ok_and(|now| now != seal))
-                || narrow.is_some_and(|narrow| narrow != now)
-            {
+            if seal != Some(row::seal_of(row)?) || narrow != Some(now) {
                 note(Kind::Edited, name());
             }
             let sample = match row::from_row(row, &manifest.run, &manifest.settings.suite) {
@@ -142,8 +140,7 @@ impl Store {
                 note(if suite.is_none() && stored.is_err() { Kind::Question } else { Kind::NotPlanned }, name());
                 continue;
             };
-            if stored.is_err() || same_scorers.is_some() && of_store.is_some_and(|item| !is_same_question(item, asked))
-            {
+            if stored.is_err() || same_scorers.is_some() && of_store.is_some_and(|item| item != asked) {
                 note(Kind::Question, name());
             }
             let tokens = sample.completion.as_ref().map(|completion| completion.tokens() as i64);
@@ -168,8 +165,8 @@ impl Store {
             }
         }
         faults.extend(kinds.into_iter().map(|(kind, group)| group.sentence(kind)));
-        let planned = suite.map(|suite| manifest.plan().len(suite)).or(run.planned);
-        if let Some(planned) = planned.filter(|&planned| manifest.status == Status::Finished && count != planned) {
+        let planned = suite.map_or(run.planned, |suite| manifest.plan().len(suite));
+        if manifest.status == Status::Finished && count != planned {
             faults.push(format!("the run is marked as finished, but has {count} of {planned} rows"));
         }
         Ok(faults)
@@ -177,10 +174,9 @@ impl Store {
 
     /// Returns the names of the columns of `runs` that differ from the manifest.
     fn inconsistent_columns(&self, run: &RunRecord, suite: Option<&Suite>) -> rusqlite::Result<Vec<&'static str>> {
-        // Unknown for runs of early versions; another version of the suite may have another number of items.
+        // Another version of the suite may have another number of items.
         let same_scorers = suite.filter(|suite| suite.scoring.version() == run.manifest.settings.suite_version);
-        let planned = same_scorers.map(|suite| run.manifest.plan().len(suite));
-        let planned = planned.is_some_and(|planned| run.planned.is_some_and(|listed| listed != planned));
+        let planned = same_scorers.is_some_and(|suite| run.manifest.plan().len(suite) != run.planned);
         const COLUMNS: [&str; 7] = ["name", "settings_sha256", "suite", "model", "status", "started", "ended"];
         let sql = format!("SELECT {}, manifest FROM runs WHERE id = ?", COLUMNS.join(", "));
         self.connection().prepare_cached(&sql)?.query_row([run.id], |row| {
@@ -215,34 +211,5 @@ impl Store {
         let count = count.map_err(|source| self.error("read", source))?;
         debug_assert_eq!(key(1, 0), 4_294_967_296);
         Ok(usize::try_from(count).unwrap_or(0))
-    }
-}
-
-/// True if a stored question is the suite's. Packs written before [`Segments::unmasked`] existed lack that text, which is no part
-/// of the prompt.
-fn is_same_question(stored: &Item, today: &Item) -> bool {
-    if stored.segments.unmasked.is_some() {
-        return stored == today;
-    }
-    let masked = Segments { unmasked: None, ..today.segments.clone() };
-    *stored == Item { segments: masked, ..today.clone() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn questions_stored_without_their_hidden_numbers_are_the_same() {
-        let with = |question: &str, unmasked: Option<&str>| {
-            let mut item = Item::plain("q/1", "task", question, "2");
-            item.segments.unmasked = unmasked.map(str::to_owned);
-            item
-        };
-        let today = with("[NUM1] + [NUM2]?", Some("1 + 1?"));
-        assert!(is_same_question(&today, &today));
-        assert!(is_same_question(&with("[NUM1] + [NUM2]?", None), &today));
-        assert!(!is_same_question(&with("[NUM1] + [NUM2]?", Some("2 + 0?")), &today));
-        assert!(!is_same_question(&with("[NUM1] - [NUM2]?", None), &today));
     }
 }

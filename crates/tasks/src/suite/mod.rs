@@ -44,7 +44,6 @@ pub use lengths::{LengthList, LengthListError, check_lengths};
 pub use likelihood::{ContinuationScore, Likelihoods};
 pub use plain::{score_final, summarise_accuracy};
 pub use readings::{ScorerCounts, ScorerTally, SideBySide};
-pub use registry::{rename_scorers, stored_scorer};
 pub use score::{Answered, Evidence, Interval, Missing, Score, Scored, Series, Summary, SummaryRow};
 pub use scoring::Scoring;
 pub use size::{MAX_SAMPLES, TooManySamples, check_size, most_rows, most_rows_in_words};

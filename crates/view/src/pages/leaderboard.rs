@@ -49,7 +49,7 @@ struct Entry {
     status: &'static str,
     started: String,
     recorded: u64,
-    planned: Option<u64>,
+    planned: u64,
     headline: Option<Share>,
     /// True if earlier answers chose the questions: there is no share to rank by.
     adaptive: bool,
@@ -175,7 +175,7 @@ fn boards(
 
 impl Entry {
     fn is_partial(&self) -> bool {
-        self.planned.is_some_and(|planned| planned != self.recorded)
+        self.planned != self.recorded
     }
 }
 
@@ -190,7 +190,7 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
         started: started(manifest)
             .map_or_else(|| "unknown".to_owned(), |time| time.chars().take(16).collect::<String>().replace('T', " ")),
         recorded: 0,
-        planned: run.planned.map(|planned| planned as u64),
+        planned: run.planned as u64,
         headline: None,
         adaptive: manifest.settings.is_adaptive(),
         scorer: String::new(),

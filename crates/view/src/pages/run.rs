@@ -165,7 +165,7 @@ fn facts(document: &earnest_results::Document, status: &str) -> Vec<(&'static st
 struct Progress {
     status: &'static str,
     recorded: usize,
-    planned: Option<usize>,
+    planned: usize,
     accuracy: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,

@@ -212,7 +212,7 @@ impl DesignArgs {
                 self.runs.len()
             )));
         };
-        let store = earnest_results::folder::open(&self.results.folder, &mut ())?;
+        let store = earnest_results::folder::open(&self.results.folder)?;
         let pilot = pilot(&store, [first.as_str(), second.as_str()], &mut |note| notes.push(note.to_string()))?;
         Ok(Source::Pilot(pilot))
     }

@@ -46,10 +46,6 @@ impl BuiltIn for Registration {
         Card {
             options: &OPTIONS,
             alike: &[QUESTIONS_VERSION, CHAT_VERSION],
-            renamed_scorers: &[
-                ("1.0", "final", "last_number"),
-                ("1.0", "final_with_thinking", "last_number_with_thinking"),
-            ],
             ..Card::new(
                 "arithmetic-bench",
                 VERSION,

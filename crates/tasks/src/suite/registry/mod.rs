@@ -2,7 +2,6 @@
 
 mod choice;
 mod conformance;
-mod former_names;
 mod generator;
 mod host;
 mod item_lines;
@@ -15,7 +14,6 @@ use serde_json::Value;
 
 pub use choice::{Channel, Choice, GivenQuestion, Mode, TemplateThinking};
 pub use conformance::{ConformanceError, conforms};
-pub use former_names::{rename_scorers, stored_scorer};
 pub use generator::{Generator, Lines};
 pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs, ProgramsRecord, Row, RowFile, RowSource, Rows};
 pub use item_lines::ItemLines;
@@ -79,8 +77,6 @@ pub struct Card {
     /// True if earlier answers choose its questions: those are the ones near what a model can just do, so that the share of right answers says
     /// nothing about it.
     pub adaptive: bool,
-    /// Scorers that had other names: version, name then, name today.
-    pub renamed_scorers: &'static [(&'static str, &'static str, &'static str)],
 }
 
 impl Card {
@@ -105,7 +101,6 @@ impl Card {
             tables: &[],
             examples_in_text: 0,
             adaptive: false,
-            renamed_scorers: &[],
         }
     }
 }

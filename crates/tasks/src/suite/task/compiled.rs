@@ -42,8 +42,7 @@ pub(super) struct Setting {
     /// Name of the prompt.
     pub prompt: Option<String>,
     pub chat: bool,
-    /// Base models get sentences as questions to be answered, and answers end where the next question would begin. Not so in runs of
-    /// earlier versions.
+    /// Base models get sentences as questions to be answered, and answers end where the next question would begin.
     pub framed: bool,
     /// Scorer that decides, if another one than the file's.
     pub scorer: Option<String>,

@@ -103,7 +103,7 @@ struct Stored {
     files: Vec<source::StoredFile>,
     name: String,
     chat: bool,
-    /// Absent in runs of earlier versions.
+    /// Absent where questions get no frame.
     #[serde(default)]
     framed: bool,
     #[serde(default)]
