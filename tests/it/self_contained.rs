@@ -202,35 +202,50 @@ fn merged_and_scored_runs_have_the_questions_of_their_parts() {
     }
 }
 
-/// Gives the killed run the suite's version of today: runs are continued by the scorers that they began with alone, and these tests are about the
-/// form of their files.
-fn score_by_todays_scorers(at: &Path) {
+/// Gives both runs the files of this model, and the killed one the suite's version of today: runs are continued with the model and the scorers that
+/// they began with alone, and these tests are about the form of their files.
+fn of_today(at: &Path, model: &Path) {
     let file = rusqlite::Connection::open(at.join("earnest-results").join(FILE_NAME)).unwrap();
-    let killed = "SELECT manifest FROM runs WHERE status = 'running'";
-    let text: String = file.query_row(killed, [], |row| row.get(0)).unwrap();
-    let mut manifest: Value = serde_json::from_str(&text).unwrap();
-    manifest["settings"]["suite_version"] = QUESTIONS_VERSION.into();
-    let sha256 = serde_json::from_value::<RunSettings>(manifest["settings"].clone()).unwrap().sha256();
-    manifest["settings_sha256"] = sha256.clone().into();
-    let update = "UPDATE runs SET manifest = ?, settings_sha256 = ? WHERE status = 'running'";
-    assert_eq!(file.execute(update, [manifest.to_string(), sha256]).unwrap(), 1);
+    let mut runs = file.prepare("SELECT id, manifest FROM runs").unwrap();
+    let runs = runs.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    for (id, text) in runs.collect::<Result<Vec<(i64, String)>, _>>().unwrap() {
+        let mut manifest: Value = serde_json::from_str(&text).unwrap();
+        for record in manifest["settings"]["model_files"].as_array_mut().unwrap() {
+            let content = std::fs::read(model.join(record["name"].as_str().unwrap())).unwrap();
+            record["size"] = content.len().into();
+            record["sha256"] = earnest_digest::hex(&earnest_digest::sha256(&content)).into();
+        }
+        if manifest["status"] == "running" {
+            manifest["settings"]["suite_version"] = QUESTIONS_VERSION.into();
+        }
+        let sha256 = serde_json::from_value::<RunSettings>(manifest["settings"].clone()).unwrap().sha256();
+        manifest["settings_sha256"] = sha256.clone().into();
+        let update = "UPDATE runs SET manifest = ?, settings_sha256 = ? WHERE id = ?";
+        assert_eq!(file.execute(update, (manifest.to_string(), sha256, id)).unwrap(), 1);
+    }
 }
 
 /// Two runs that the version before wrote: a finished one, and one that was killed after 11 of 18 samples.
 fn third_version(at: &Path) {
     let results = at.join("earnest-results");
     std::fs::create_dir(&results).unwrap();
-    let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/results_v3/earnest.sql");
-    sql(at, &std::fs::read_to_string(dump).unwrap());
-    score_by_todays_scorers(at);
-    // The model inside the program of that time, found by its name where the command runs.
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/earnest-abacus-1m");
-    let copy = at.join("earnest-abacus-1m");
-    std::fs::create_dir(&copy).unwrap();
-    for file in std::fs::read_dir(model).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let fixture = here.join("tests/fixtures/results_v3");
+    sql(at, &std::fs::read_to_string(fixture.join("earnest.sql")).unwrap());
+    // The model inside the program of that time, found by its name where the command runs: its tokenizer, which its prompts are
+    // rendered with, and the weights of today.
+    let model = at.join("earnest-abacus-1m");
+    std::fs::create_dir(&model).unwrap();
+    let today = here.join("embedded/earnest-abacus-1.4m");
+    for (folder, names) in [
+        (&fixture, &["tokenizer.json", "tokenizer_config.json"][..]),
+        (&today, &["config.json", "generation_config.json", "model.safetensors"]),
+    ] {
+        for name in names {
+            std::fs::copy(folder.join(name), model.join(name)).unwrap();
+        }
     }
+    of_today(at, &model);
 }
 
 #[test]
