@@ -1,9 +1,12 @@
 //! Completions read per second, one thread: the labelled corpus, each row with its prompt.
+use std::path::Path;
+
 use divan::counter::ItemsCount;
 use earnest_answer::reader::{Asked, Form, read};
 use serde_json::Value;
 
-const CORPUS: &str = include_str!("../tests/golden/answers/answers.jsonl");
+#[path = "../tests/golden_subjects/files.rs"]
+mod files;
 
 struct Row {
     prompt: String,
@@ -13,6 +16,8 @@ struct Row {
 }
 
 fn corpus() -> Vec<Row> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/answers/answers.jsonl");
+    let corpus = files::read(&path).expect("the corpus is part of the repository");
     let row = |line: &str| {
         let row: Value = serde_json::from_str(line).expect("the corpus is JSON lines");
         let text = |field: &str| row[field].as_str().expect("a text").to_owned();
@@ -25,7 +30,7 @@ fn corpus() -> Vec<Row> {
         };
         Row { prompt: text("prompt"), completion: text("completion"), form, truncated: row["finish"] == "length" }
     };
-    CORPUS.lines().map(row).collect()
+    corpus.lines().map(row).collect()
 }
 
 fn main() {

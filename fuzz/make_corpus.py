@@ -409,7 +409,7 @@ def parquets():
 
 
 def answers():
-    lines = [json.loads(line) for line in (GOLDEN / "answers/own.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in gzip.open(GOLDEN / "answers/own.jsonl.gz", "rt", encoding="utf-8").read().splitlines()]
     text = lambda line, *keys: next((str(line[key]) for key in keys if line.get(key) is not None), "")
     chosen = sorted(lines, key=lambda line: len(text(line, "completion", "text", "output")))[:: max(1, len(lines) // 40)]
     for place, line in enumerate(chosen):

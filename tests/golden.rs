@@ -2,7 +2,8 @@
 //!
 //! Every subject reports each of its files as `golden <file>: <passed>/<total>` or, if it is missing, as
 //! `golden <file>: absent`, which is not a failure. A row that disagrees, cannot be read or is of an unknown kind fails, and so
-//! does a file without rows: nothing is skipped. The program accepts the usual arguments of `cargo test`; a test is a subject.
+//! does a file without rows: nothing is skipped. A text file may be compressed: `<file>.gz` is read where `<file>` is not there,
+//! and reported by the plain name. The program accepts the usual arguments of `cargo test`; a test is a subject.
 //!
 //! To add a subject, write `tests/golden_subjects/<subject>.rs` with `pub fn check(root: &Path) -> Vec<FileReport>` (see
 //! `report.rs` for its fields) and name it here, in [`SUBJECTS`], and as a module beside it.

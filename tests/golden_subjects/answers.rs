@@ -1,12 +1,12 @@
 //! Labelled completions for the answer reader: how many are read as their label says, and how often an answer is read where
 //! there is none.
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use earnest_answer::reader::{Asked, Form, read};
 use serde_json::{Map, Value};
 
+use super::files;
 use super::report::{FileReport, Outcome, text};
 
 pub const FILE: &str = "answers/answers.jsonl";
@@ -23,25 +23,17 @@ const FALSE_ANSWERS: f64 = 0.1;
 
 /// Checks the subject's file, and every other one beside it.
 pub fn check(root: &Path) -> Vec<FileReport> {
-    let mut files = vec![FILE.to_owned()];
-    let folder = Path::new(FILE).parent().unwrap_or(Path::new(""));
-    for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let file = format!("{}/{name}", folder.display());
-        if name.ends_with(".jsonl") && file != FILE {
-            files.push(file);
-        }
-    }
-    files[1..].sort();
-    files.into_iter().map(|file| check_file(root, file)).collect()
+    let others = files::names(&root.join("answers"), ".jsonl").into_iter().map(|name| format!("answers/{name}"));
+    let others = others.filter(|file| file != FILE);
+    std::iter::once(FILE.to_owned()).chain(others).map(|file| check_file(root, file)).collect()
 }
 
 fn check_file(root: &Path, file: String) -> FileReport {
     let path = root.join(&file);
-    if path.symlink_metadata().is_err() {
+    if !files::is_there(&path) {
         return FileReport::absent(file);
     }
-    let outcome = match fs::read_to_string(&path) {
+    let outcome = match files::read(&path) {
         Ok(rows) => measure(&file, &rows),
         Err(error) => Outcome::Unreadable(error.to_string()),
     };

@@ -8,6 +8,7 @@ use earnest_tasks::suite::dnc::{
 };
 use serde_json::{Map, Value};
 
+use super::files;
 use super::report::{FileReport, check_json_lines, flag, require_equal as same, text};
 
 type Row = Map<String, Value>;
@@ -46,8 +47,10 @@ const POOL: &str = "dnc/extra_pool.test.json";
 
 fn golden_pool(root: &Path) -> Option<Result<Vec<Donor>, String>> {
     let path = root.join(POOL);
-    path.symlink_metadata().ok()?;
-    let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+    if !files::is_there(&path) {
+        return None;
+    }
+    let read = files::read(&path).map_err(|error| error.to_string());
     let rows = read.and_then(|text| serde_json::from_str::<Vec<Value>>(&text).map_err(|error| error.to_string()));
     let donor = |row: &Value| {
         let text = |name: &str| row[name].as_str().map(str::to_owned).ok_or_else(|| format!("a row has no `{name}`"));

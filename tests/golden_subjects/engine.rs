@@ -8,6 +8,7 @@ use earnest_engine::{Completion, Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
 use serde_json::{Map, Value};
 
+use super::files;
 use super::report::{FileReport, require_equal, require_fields, text};
 
 /// Largest and mean deviation allowed for a logit, and the margin below which a greedy step may go either way.
@@ -32,7 +33,7 @@ pub fn check(root: &Path) -> Vec<FileReport> {
 
 fn checkpoint(root: &Path, folder: &str) -> FileReport {
     let file = format!("{folder}/golden.json");
-    if root.join(&file).symlink_metadata().is_err() {
+    if !files::is_there(&root.join(&file)) {
         return FileReport::absent(file);
     }
     let rows = match read(&root.join(&file)) {
@@ -58,7 +59,7 @@ fn checkpoint(root: &Path, folder: &str) -> FileReport {
 }
 
 fn read(path: &Path) -> Result<Vec<Value>, String> {
-    let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let text = files::read(path).map_err(|e| e.to_string())?;
     let golden: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
     match golden.get("prompts") {
         Some(Value::Array(rows)) => Ok(rows.clone()),

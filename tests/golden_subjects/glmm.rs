@@ -3,7 +3,6 @@
 //!
 //! The folder is enumerated: a new `<set>.csv` with results of the same layout is checked without a change here.
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use earnest_stats::mixed::lme4::{self, DEFAULT_TOLERANCE, Lme4Objective, Lme4Options, finite_differences};
@@ -13,6 +12,7 @@ use earnest_stats::mixed::{
 };
 use serde_json::Value;
 
+use super::files;
 use super::report::FileReport;
 
 /// Standard errors from here on mean only "huge": the set is separated (README of the folder).
@@ -32,29 +32,29 @@ pub fn check(root: &Path) -> Vec<FileReport> {
         return vec![FileReport::absent("glmm")];
     }
     let mut reports = Vec::new();
-    let exact = json_files(&folder.join("results/exact"));
+    let exact = files::names(&folder.join("results/exact"), ".json");
     if exact.is_empty() {
         reports.push(FileReport::absent("glmm/results/exact"));
     }
     for name in &exact {
         reports.push(check_set(&folder, &format!("results/exact/{name}"), exact_rows));
     }
-    for name in json_files(&folder.join("results")) {
+    for name in files::names(&folder.join("results"), ".json") {
         let file = format!("results/{name}");
         if file != PROBES && file != CBPP {
             reports.push(check_set(&folder, &file, lme4_rows));
         }
     }
     reports.extend(check_probes(&folder));
-    reports.push(if folder.join(CBPP).exists() {
+    reports.push(if files::is_there(&folder.join(CBPP)) {
         check_file(&folder, CBPP, cbpp_rows)
     } else {
         FileReport::absent(format!("glmm/{CBPP}"))
     });
     // Sets without lme4's results. Exact results are not named: there is none where there is no estimate (README).
-    for set in names(&folder, ".csv") {
+    for set in files::names(&folder, ".csv") {
         let stem = set.trim_end_matches(".csv");
-        if stem != "cbpp" && !folder.join(format!("results/{stem}.json")).exists() {
+        if stem != "cbpp" && !files::is_there(&folder.join(format!("results/{stem}.json"))) {
             reports.push(FileReport::absent(format!("glmm/results/{stem}.json")));
         }
     }
@@ -64,13 +64,13 @@ pub fn check(root: &Path) -> Vec<FileReport> {
 /// The probes, and the probed sets whose data are absent.
 fn check_probes(folder: &Path) -> Vec<FileReport> {
     let path = folder.join(PROBES);
-    if !path.exists() {
+    if !files::is_there(&path) {
         return vec![FileReport::absent(format!("glmm/{PROBES}"))];
     }
-    let probes = fs::read_to_string(path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let probes = json(&path).ok();
     let points = probes.as_ref().and_then(|probes| probes.get("points")?.as_object());
     let sets: Vec<&String> = points.into_iter().flat_map(|points| points.keys()).collect();
-    let is_absent = |set: &&&String| !folder.join(format!("{set}.csv")).exists();
+    let is_absent = |set: &&&String| !files::is_there(&folder.join(format!("{set}.csv")));
     let mut reports: Vec<FileReport> = sets
         .iter()
         .filter(is_absent)
@@ -89,40 +89,25 @@ type Rows = fn(&Path, &str, &Value) -> Result<Vec<Row>, String>;
 /// A file of results of one set; absent if the set's data are.
 fn check_set(folder: &Path, file: &str, rows: Rows) -> FileReport {
     let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    if folder.join(format!("{stem}.csv")).exists() {
+    if files::is_there(&folder.join(format!("{stem}.csv"))) {
         check_file(folder, file, rows)
     } else {
         FileReport::absent(format!("glmm/{stem}.csv (for glmm/{file})"))
     }
 }
 
-fn json_files(folder: &Path) -> Vec<String> {
-    names(folder, ".json")
-}
-
-/// Files with this ending, in order.
-fn names(folder: &Path, ending: &str) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| !entry.path().is_dir())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(ending))
-        .collect();
-    names.sort();
-    names
-}
-
 fn check_file(folder: &Path, file: &str, rows: Rows) -> FileReport {
     let label = format!("glmm/{file}");
-    let read = fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
-    let parsed = read.and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| error.to_string()));
     let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    match parsed.and_then(|value| rows(folder, &stem, &value)) {
+    match json(&folder.join(file)).and_then(|value| rows(folder, &stem, &value)) {
         Ok(rows) => FileReport::checked(label, rows),
         Err(error) => FileReport::unreadable(label, error),
     }
+}
+
+fn json(path: &Path) -> Result<Value, String> {
+    let text = files::read(path).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
 /// Columns of a CSV by name; a missing value is NaN.
@@ -130,7 +115,8 @@ struct Table(BTreeMap<String, Vec<f64>>);
 
 impl Table {
     fn read(path: &Path) -> Result<Table, String> {
-        let mut reader = csv::Reader::from_path(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let content = files::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut reader = csv::Reader::from_reader(content.as_bytes());
         let names: Vec<String> =
             reader.headers().map_err(|error| error.to_string())?.iter().map(str::to_owned).collect();
         let mut columns = vec![Vec::new(); names.len()];
@@ -271,7 +257,7 @@ fn probe_rows(folder: &Path, _: &str, value: &Value) -> Result<Vec<Row>, String>
     let mut rows = Vec::new();
     for (set, models) in value.get("points").and_then(Value::as_object).ok_or("`points` is no object")? {
         let path = folder.join(format!("{set}.csv"));
-        if !path.exists() {
+        if !files::is_there(&path) {
             // Reported as absent.
             continue;
         }
@@ -324,7 +310,7 @@ fn lme4_objective(data: &MixedData) -> Result<Lme4Objective, String> {
 fn degenerate_rows(folder: &Path, probe: &Value, rows: &mut Vec<Row>) -> Result<(), String> {
     let set = probe.get("dataset").and_then(Value::as_str).ok_or("`dataset` is no string")?;
     let path = folder.join(format!("{set}.csv"));
-    if !path.exists() {
+    if !files::is_there(&path) {
         return Ok(());
     }
     let table = Table::read(&path)?;
@@ -475,9 +461,11 @@ fn cbpp_coefficients(entry: &Value) -> Result<Vec<(f64, f64)>, String> {
 /// numbers. One row a model.
 fn lme4_rows(folder: &Path, stem: &str, value: &Value) -> Result<Vec<Row>, String> {
     let table = Table::read(&folder.join(format!("{stem}.csv")))?;
-    let exact = fs::read_to_string(folder.join(format!("results/exact/{stem}.json"))).ok();
-    let exact: Option<Value> =
-        exact.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| error.to_string())?;
+    let exact = folder.join(format!("results/exact/{stem}.json"));
+    let exact: Option<Value> = match files::is_there(&exact) {
+        true => Some(json(&exact)?),
+        false => None,
+    };
     let mut rows = Vec::new();
     for (model, fixed) in [("glmm1", vec!["variant"]), ("glmm2", vec!["variant", "gamma_c"])] {
         let Some(entry) = value.get(model) else { continue };

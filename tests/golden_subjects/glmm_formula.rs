@@ -2,7 +2,6 @@
 //! the vectors' own (README of the folder).
 //!
 //! The folder is enumerated: a new `results/NAME.json` with its `NAME.csv` is checked without a change here.
-use std::fs;
 use std::path::Path;
 
 use earnest_stats::mixed::{
@@ -10,6 +9,7 @@ use earnest_stats::mixed::{
 };
 use serde_json::Value;
 
+use super::files;
 use super::report::FileReport;
 
 type Row = Result<(), String>;
@@ -17,15 +17,9 @@ type Row = Result<(), String>;
 /// Checks every file of `<root>/glmm_formula/results`.
 pub fn check(root: &Path) -> Vec<FileReport> {
     let folder = root.join("glmm_formula");
-    let mut names: Vec<String> = fs::read_dir(folder.join("results"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        // Rates of simulated studies are no fits.
-        .filter(|name| name.ends_with(".json") && name != "false_positive_rate.json")
-        .collect();
-    names.sort();
+    let mut names = files::names(&folder.join("results"), ".json");
+    // Rates of simulated studies are no fits.
+    names.retain(|name| name != "false_positive_rate.json");
     if names.is_empty() {
         return vec![FileReport::absent("glmm_formula")];
     }
@@ -35,10 +29,10 @@ pub fn check(root: &Path) -> Vec<FileReport> {
 fn check_file(folder: &Path, name: &str) -> FileReport {
     let label = format!("glmm_formula/results/{name}");
     let data = folder.join(name).with_extension("csv");
-    if !data.exists() {
+    if !files::is_there(&data) {
         return FileReport::absent(format!("glmm_formula/{} (for {label})", name.replace(".json", ".csv")));
     }
-    let read = fs::read_to_string(folder.join("results").join(name)).map_err(|error| error.to_string());
+    let read = files::read(&folder.join("results").join(name)).map_err(|error| error.to_string());
     let rows = read
         .and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| error.to_string()))
         .and_then(|golden| rows(&data, &golden));
@@ -67,7 +61,8 @@ fn rows(path: &Path, golden: &Value) -> Result<Vec<Row>, String> {
 
 /// Columns of a CSV: numbers if every field is one, else labels.
 fn read_csv(path: &Path) -> Result<Frame, String> {
-    let mut reader = csv::Reader::from_path(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let content = files::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut reader = csv::Reader::from_reader(content.as_bytes());
     let names: Vec<String> = reader.headers().map_err(|error| error.to_string())?.iter().map(str::to_owned).collect();
     let mut fields = vec![Vec::new(); names.len()];
     for record in reader.records() {

@@ -1,5 +1,4 @@
 //! The GSM-Symbolic study's extraction from texts and code; code runs in the sandbox, in the embedded interpreter.
-use std::fs;
 use std::path::Path;
 
 use earnest_answer::{CodeNumber, CodeOutcome, CodeRunner, NumberKind};
@@ -8,6 +7,7 @@ use earnest_sandbox::{Pool, Settings};
 use earnest_tasks::suite::gsm_symbolic::answer::{Label, code, text as study};
 use serde_json::{Map, Value};
 
+use super::files;
 use super::report::{FileReport, require_equal as same, require_fields, text};
 
 pub const FILE: &str = "gsm/extraction.json";
@@ -17,8 +17,7 @@ type Row = Map<String, Value>;
 /// Checks the subject's file.
 pub fn check(root: &Path) -> Vec<FileReport> {
     let path = root.join(FILE);
-    // A dangling link is a damaged file, not an absent one.
-    if path.symlink_metadata().is_err() {
+    if !files::is_there(&path) {
         return vec![FileReport::absent(FILE)];
     }
     let pool = match Pool::new(Settings::new(env!("CARGO_BIN_EXE_earnest"))) {
@@ -37,7 +36,7 @@ pub fn check(root: &Path) -> Vec<FileReport> {
 
 /// The file's two lists. A list that is missing makes the file unreadable: its rows would be skipped.
 pub fn rows(path: &Path) -> Result<(Vec<Value>, Vec<Value>), String> {
-    let content = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let content = files::read(path).map_err(|error| error.to_string())?;
     let whole: Value = serde_json::from_str(&content).map_err(|error| format!("not JSON: {error}"))?;
     let list = |name: &str| match whole.get(name).and_then(Value::as_array) {
         Some(list) if !list.is_empty() => Ok(list.clone()),

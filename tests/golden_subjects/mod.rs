@@ -4,6 +4,7 @@ pub mod answers;
 pub mod arithmetic_bench;
 pub mod dnc;
 pub mod engine;
+pub mod files;
 pub mod glmm;
 pub mod glmm_formula;
 pub mod gsm;

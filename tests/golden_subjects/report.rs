@@ -1,8 +1,9 @@
 //! Report of a subject on a file.
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
+
+use super::files;
 
 /// The result for one golden file.
 pub struct FileReport {
@@ -89,11 +90,10 @@ pub fn check_json_lines(
     check: impl Fn(&Map<String, Value>) -> Result<(), String>,
 ) -> FileReport {
     let path = root.join(file);
-    // A dangling link is a damaged file, not an absent one.
-    if path.symlink_metadata().is_err() {
+    if !files::is_there(&path) {
         return FileReport::absent(file);
     }
-    match fs::read_to_string(&path) {
+    match files::read(&path) {
         Err(error) => FileReport::unreadable(file, error),
         Ok(text) => {
             let row = |line: &str| match serde_json::from_str::<Value>(line) {

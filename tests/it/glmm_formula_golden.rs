@@ -3,13 +3,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::golden_subjects::glmm_formula;
+use crate::golden_subjects::{files, glmm_formula};
 
 const SET: &str = "s08_corr_one";
 
 fn golden() -> Value {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm_formula");
-    let text = std::fs::read_to_string(folder.join(format!("results/{SET}.json"))).unwrap();
+    let text = files::read(&folder.join(format!("results/{SET}.json"))).unwrap();
     let mut golden: Value = serde_json::from_str(&text).unwrap();
     // One fit will do.
     golden["fits"].as_array_mut().unwrap().truncate(1);
@@ -22,7 +22,7 @@ fn report(content: &str) -> crate::golden_subjects::report::FileReport {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("glmm_formula");
     std::fs::create_dir_all(target.join("results")).unwrap();
-    std::fs::copy(source.join(format!("{SET}.csv")), target.join("unseen.csv")).unwrap();
+    std::fs::write(target.join("unseen.csv"), files::read(&source.join(format!("{SET}.csv"))).unwrap()).unwrap();
     std::fs::write(target.join("results/unseen.json"), content).unwrap();
     let mut reports = glmm_formula::check(folder.path());
     assert_eq!(reports.len(), 1);

@@ -1,7 +1,7 @@
 //! The golden subject `glmm` on spoilt and missing files, and a user's call where lme4 collapses.
 use std::path::PathBuf;
 
-use crate::golden_subjects::{glmm, report};
+use crate::golden_subjects::{files, glmm, report};
 
 /// A folder with one set, its exact results changed by `spoil`.
 fn copy_of(set: &str, spoil: impl Fn(&str) -> String) -> tempfile::TempDir {
@@ -10,8 +10,8 @@ fn copy_of(set: &str, spoil: impl Fn(&str) -> String) -> tempfile::TempDir {
     let target = folder.path().join("glmm");
     std::fs::create_dir_all(target.join("results/exact")).unwrap();
     // Another name: nothing may depend on those known.
-    std::fs::copy(source.join(format!("{set}.csv")), target.join("99_unseen.csv")).unwrap();
-    let exact = std::fs::read_to_string(source.join(format!("results/exact/{set}.json"))).unwrap();
+    std::fs::write(target.join("99_unseen.csv"), files::read(&source.join(format!("{set}.csv"))).unwrap()).unwrap();
+    let exact = files::read(&source.join(format!("results/exact/{set}.json"))).unwrap();
     std::fs::write(target.join("results/exact/99_unseen.json"), spoil(&exact)).unwrap();
     folder
 }
@@ -58,8 +58,8 @@ fn small_folder() -> tempfile::TempDir {
         .iter()
         .flat_map(|set| [format!("{set}.csv"), format!("results/{set}.json"), format!("results/exact/{set}.json")]);
     let others = ["results/objective_probes.json", "results/cbpp.json"].map(str::to_owned);
-    for file in of_sets.chain(others).filter(|file| source.join(file).exists()) {
-        std::fs::copy(source.join(&file), target.join(&file)).unwrap();
+    for file in of_sets.chain(others).filter(|file| files::is_there(&source.join(file))) {
+        std::fs::write(target.join(&file), files::read(&source.join(&file)).unwrap()).unwrap();
     }
     folder
 }
@@ -146,7 +146,7 @@ fn a_users_call_gives_what_lme4_gives_where_it_collapses() {
     ] {
         let path = folder.join(format!("{set}.csv"));
         let (mut response, mut variant, mut gamma, mut id) = (vec![], vec![], vec![], vec![]);
-        for record in csv::Reader::from_path(path).unwrap().records() {
+        for record in csv::Reader::from_reader(files::read(&path).unwrap().as_bytes()).records() {
             let record = record.unwrap();
             let metric: Option<f64> = record[2].parse().ok();
             if with_gamma && metric.is_none() {
@@ -165,7 +165,7 @@ fn a_users_call_gives_what_lme4_gives_where_it_collapses() {
         let data = MixedData::of_columns(&response, &fixed, &groups).unwrap();
         let fitted = fit(&data, Lme4Options::default()).unwrap();
         let ours = fitted.coefficient("variant").unwrap();
-        let recorded = std::fs::read_to_string(folder.join(format!("results/{set}.json"))).unwrap();
+        let recorded = files::read(&folder.join(format!("results/{set}.json"))).unwrap();
         let recorded: serde_json::Value = serde_json::from_str(&recorded).unwrap();
         let model = if with_gamma { "glmm2" } else { "glmm1" };
         let golden = &recorded[model]["default"]["coef"]["variant"];

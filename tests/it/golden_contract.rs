@@ -1,6 +1,10 @@
 //! Contract of `golden.rs`: golden vectors with one wrong value must fail.
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::golden_subjects::report::{FileReport, Outcome};
 use crate::golden_subjects::{answers, arithmetic_bench, gsm};
@@ -79,6 +83,46 @@ fn an_empty_or_unreadable_file_fails_and_a_missing_one_does_not() {
     let nowhere = arithmetic_bench::check(Path::new("no/such/folder")).pop().unwrap();
     assert!(nowhere.passes() && matches!(nowhere.outcome, Outcome::Absent));
     assert_eq!(nowhere.file, FILE);
+}
+
+#[test]
+fn a_compressed_file_is_read_in_place_of_a_plain_one_and_fails_like_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join("arithmetic_bench").join(name);
+    fs::create_dir(folder.path().join("arithmetic_bench")).unwrap();
+    let check = || arithmetic_bench::check(folder.path()).pop().unwrap();
+    let gzip = |text: &str| {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    };
+    let packed = at("items_and_matchers.jsonl.gz");
+    let good = gzip(&format!("{ITEM}\n{UNARY}\n"));
+    fs::write(&packed, &good).unwrap();
+    let report = check();
+    assert!(report.passes() && report.total() == 2 && report.file == FILE, "{:?}", report.failures());
+    let mut flipped = good.clone();
+    flipped[good.len() - 6] ^= 1;
+    let spoilt = gzip(&ITEM.replace("-48", "48"));
+    for (what, bad) in [
+        ("cut off", &good[..good.len() / 2]),
+        ("of another checksum", &flipped),
+        ("plain text", ITEM.as_bytes()),
+        ("empty", b""),
+        ("without rows", &gzip("")),
+        ("with a wrong row", &spoilt),
+    ] {
+        fs::write(&packed, bad).unwrap();
+        let report = check();
+        assert!(!report.passes() && !report.is_absent() && report.file == FILE, "a file that is {what}");
+    }
+    // The plain file wins, over a damaged one and over a good one.
+    fs::write(at("items_and_matchers.jsonl"), ITEM).unwrap();
+    let report = check();
+    assert!(report.passes() && report.total() == 1);
+    fs::write(&packed, &good).unwrap();
+    fs::write(at("items_and_matchers.jsonl"), "").unwrap();
+    assert!(!check().passes());
 }
 
 /// The report on a file of the GSM subject with these rows of texts and code.

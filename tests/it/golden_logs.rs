@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::golden_subjects::logs;
 use crate::golden_subjects::report::FileReport;
+use crate::golden_subjects::{files, logs};
 
 /// Fields that a log of ours does not keep, and words of the file's maker.
 const NOT_CHECKED: [&str; 6] = ["n_error_retries", "unscored", "original", "over", "code", "param"];
@@ -38,7 +38,7 @@ impl Vectors {
     fn new(tool: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         copy(&golden().join(tool), &folder.path().join("logs").join(tool));
-        let text = fs::read_to_string(golden().join(tool).join("expected.json")).unwrap();
+        let text = files::read(&golden().join(tool).join("expected.json")).unwrap();
         let mut expected: Value = serde_json::from_str(&text).unwrap();
         // The last pair is of the smallest logs.
         let pair = expected["paired"].as_array().unwrap().last().unwrap().clone();

@@ -5,6 +5,8 @@ use earnest_papers::gsm_symbolic::{
 };
 use earnest_tasks::suite::gsm_symbolic::Prompt;
 
+use crate::golden_subjects::files;
+
 /// SplitMix64: tests need no more.
 struct Dice(u64);
 
@@ -223,7 +225,7 @@ fn an_lme4_artefact_of_our_rows_is_flagged_beside_the_converged_fit() {
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm/30_degenerate_both_seed1141.csv");
     let mut evaluation = Evaluation::new("gemma-2-2b", Prompt::Gsm);
     let mut instance = 0;
-    for record in csv::Reader::from_path(path).unwrap().records() {
+    for record in csv::Reader::from_reader(files::read(&path).unwrap().as_bytes()).records() {
         let record = record.unwrap();
         let variant = record[1].parse::<f64>().unwrap() == 1.0;
         instance = if variant { instance + 1 } else { -1 };

@@ -1,10 +1,9 @@
 //! `earnest stats`, end to end: arguments in, text or JSON out.
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::program::{code, run_in, stderr, stdout};
+use crate::program::{code, golden_table, run_in, stderr, stdout};
 
 /// Exit code and standard output, or standard error where nothing was printed.
 fn stats(arguments: &[&str]) -> Result<(i32, String), String> {
@@ -14,7 +13,7 @@ fn stats(arguments: &[&str]) -> Result<(i32, String), String> {
 }
 
 fn golden(name: &str) -> String {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm").join(name).to_string_lossy().into_owned()
+    golden_table("glmm", name)
 }
 
 fn file(folder: &tempfile::TempDir, text: &str) -> String {

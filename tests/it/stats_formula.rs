@@ -1,10 +1,9 @@
 //! `earnest stats glmm --formula` and the default model of stored runs, end to end.
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::program::{code, run_in, stderr, stdout};
+use crate::program::{code, golden_table, run_in, stderr, stdout};
 
 /// Exit code, standard output and standard error of `earnest stats glmm`.
 fn glmm(arguments: &[&str]) -> (i32, String, String) {
@@ -19,8 +18,7 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 fn golden(name: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/glmm_formula");
-    folder.join(name).to_string_lossy().into_owned()
+    golden_table("glmm_formula", name)
 }
 
 const CROSSED: &str = "correct ~ model*variant + (1|item) + (1|template)";

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use earnest_logs::{FindOptions, Log, LogSample, find};
 use serde_json::{Map, Value};
 
+use super::files;
 use super::report::FileReport;
 
 mod batch;
@@ -28,7 +29,7 @@ pub fn check(root: &Path) -> Vec<FileReport> {
     let mut folders: Vec<String> = FOLDERS.map(str::to_owned).to_vec();
     for entry in fs::read_dir(root.join("logs")).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !folders.contains(&name) && entry.path().join("expected.json").exists() {
+        if !folders.contains(&name) && files::is_there(&entry.path().join("expected.json")) {
             folders.push(name);
         }
     }
@@ -40,10 +41,10 @@ pub fn check(root: &Path) -> Vec<FileReport> {
 pub fn tool(root: &Path, folder: &str) -> FileReport {
     let file = format!("logs/{folder}/expected.json");
     let path = root.join(&file);
-    if path.symlink_metadata().is_err() {
+    if !files::is_there(&path) {
         return FileReport::absent(file);
     }
-    let expected = fs::read_to_string(&path).map_err(|error| error.to_string());
+    let expected = files::read(&path).map_err(|error| error.to_string());
     let expected = expected.and_then(|text| {
         // Python writes NaN.
         let plain = text.replace(": NaN", ": \"NaN\"").replace(":NaN", ":\"NaN\"");

@@ -10,9 +10,24 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
+use crate::golden_subjects::files;
+
 pub fn golden() -> PathBuf {
     // The committed copy: `EARNEST_GOLDEN` may name a folder that holds other vectors.
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// A golden table as a plain file, for the program to open by its name.
+pub fn golden_table(folder: &str, name: &str) -> String {
+    let committed = golden().join(folder).join(name);
+    let tables = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    std::fs::create_dir_all(&tables).unwrap();
+    // Tests that run at the same time may want the same table: it is moved there when it is whole.
+    let file = tempfile::NamedTempFile::new_in(&tables).unwrap();
+    std::fs::write(file.path(), files::read(&committed).unwrap()).unwrap();
+    let table = tables.join(name);
+    file.persist(&table).unwrap();
+    table.to_string_lossy().into_owned()
 }
 
 pub fn tiny() -> PathBuf {

@@ -1,8 +1,11 @@
 //! Labelled completions and the weights that are fitted on them; for the examples here.
 use std::error::Error;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use earnest_answer::reader::{Asked, Feature, Form, evidence, read, same_number};
+use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
 /// A labelled completion with the evidence that the reader sees in it.
@@ -41,14 +44,25 @@ pub fn files() -> Result<Vec<String>, Box<dyn Error>> {
     for folder in folders() {
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
-            let labelled = path.extension().is_some_and(|extension| extension == "jsonl");
-            if labelled && !path.ends_with(HELD_OUT) {
-                files.push(path.display().to_string());
+            let file = path.display().to_string();
+            let plain = file.strip_suffix(".gz").unwrap_or(&file);
+            if plain.ends_with(".jsonl") && !Path::new(plain).ends_with(HELD_OUT) {
+                files.push(file);
             }
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// The text of a file, which is compressed if its name ends in `.gz`.
+fn text(file: &str) -> std::io::Result<String> {
+    if !file.ends_with(".gz") {
+        return std::fs::read_to_string(file);
+    }
+    let mut text = String::new();
+    MultiGzDecoder::new(File::open(file)?).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The rows of a file.
@@ -57,7 +71,7 @@ pub fn files() -> Result<Vec<String>, Box<dyn Error>> {
 /// If it cannot be read or a line is no JSON.
 pub fn rows(file: &str) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
-    for line in std::fs::read_to_string(file)?.lines() {
+    for line in text(file)?.lines() {
         let row: Value = serde_json::from_str(line)?;
         let field = |name: &str| row[name].as_str().unwrap_or_default();
         let form = match field("form") {
