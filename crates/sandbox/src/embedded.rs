@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use num_bigint::{BigInt, BigUint};
 use num_traits::ToPrimitive;
+use rustpython_compiler_core::frozen::FrozenLib;
 use rustpython_vm::builtins::{PyFloat, PyInt, PyIntRef, PyStr};
 use rustpython_vm::function::OptionalOption;
 use rustpython_vm::protocol::PyNumberTernaryFunc;
@@ -14,6 +15,9 @@ use rustpython_vm::{
 };
 
 use super::{HARNESS, outcome, rounding};
+
+/// Modules of Python's library; `build.rs` lists them.
+const LIBRARY: &FrozenLib = include!(concat!(env!("OUT_DIR"), "/library.rs"));
 
 /// Name and version of the interpreter, as recorded in a run.
 pub const VERSION: &str = "RustPython 0.5.0 (Python 3.14 syntax and library)";
@@ -94,7 +98,7 @@ impl Embedded {
         let builder = Interpreter::builder(settings).init_hook(move |vm| vm.set_user_signal_channel(receiver));
         let modules = rustpython_stdlib::stdlib_module_defs(&builder.ctx);
         let interpreter =
-            builder.add_native_modules(&modules).add_frozen_modules(rustpython_pylib::FROZEN_STDLIB).build();
+            builder.add_native_modules(&modules).add_frozen_modules(LIBRARY).build();
         let run = interpreter.enter(|vm| {
             prepare(vm).map_err(|error| {
                 let mut traceback = String::new();
