@@ -4,6 +4,7 @@ mod arithmetic;
 mod confinement;
 mod cpython;
 mod hostile;
+mod library;
 mod outcome;
 mod parent;
 mod processes;
