@@ -14,10 +14,10 @@ mod library {
     /// Modules and packages with all their modules: those of the harness, what they import, and what their functions import when they are
     /// called. `tests/sandbox/library.rs` tries them.
     const MODULES: &str = "
-        __future__ _collections_abc _colorize _opcode_metadata _py_abc _py_warnings _pydecimal _threading_local _weakrefset abc annotationlib ast bisect
-        codecs collections contextlib contextvars copy copyreg dataclasses decimal dis encodings enum fractions functools genericpath heapq inspect io
-        keyword linecache locale numbers opcode operator posixpath random re reprlib stat statistics string textwrap threading token tokenize traceback
-        types typing warnings weakref
+        __future__ _collections_abc _colorize _opcode_metadata _py_abc _py_warnings _pydecimal _threading_local _weakrefset abc
+        annotationlib ast base64 bisect codecs collections contextlib contextvars copy copyreg dataclasses decimal dis encodings enum
+        fractions functools genericpath heapq inspect io keyword linecache locale numbers opcode operator posixpath quopri random re
+        reprlib stat statistics string stringprep struct textwrap threading token tokenize traceback types typing warnings weakref
     ";
 
     pub fn copy() {
