@@ -47,7 +47,8 @@ mod library {
         for entry in fs::read_dir(from).expect("the library is there").flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|ending| ending == "py") {
-                fs::copy(&path, to.join(entry.file_name())).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                fs::copy(&path, to.join(entry.file_name()))
+                    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             }
         }
     }

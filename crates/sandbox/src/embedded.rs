@@ -97,8 +97,7 @@ impl Embedded {
         malachite_bigint::set_refuse(refuse_digits);
         let builder = Interpreter::builder(settings).init_hook(move |vm| vm.set_user_signal_channel(receiver));
         let modules = rustpython_stdlib::stdlib_module_defs(&builder.ctx);
-        let interpreter =
-            builder.add_native_modules(&modules).add_frozen_modules(LIBRARY).build();
+        let interpreter = builder.add_native_modules(&modules).add_frozen_modules(LIBRARY).build();
         let run = interpreter.enter(|vm| {
             prepare(vm).map_err(|error| {
                 let mut traceback = String::new();
