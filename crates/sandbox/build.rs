@@ -11,13 +11,14 @@ mod library {
     use std::path::Path;
     use std::{env, fs};
 
-    /// Modules and packages with all their modules: those of the harness, what they import, and what their functions import when they are
-    /// called. `tests/sandbox/library.rs` tries them.
+    /// Modules and packages with their modules: those of the harness, what they import, what their functions and the interpreter import when they
+    /// are called. `tests/sandbox/library.rs` tries them.
     const MODULES: &str = "
-        __future__ _collections_abc _colorize _opcode_metadata _py_abc _py_warnings _pydecimal _threading_local _weakrefset abc
-        annotationlib ast base64 bisect codecs collections contextlib contextvars copy copyreg dataclasses decimal dis encodings enum
-        fractions functools genericpath heapq inspect io keyword linecache locale numbers opcode operator posixpath quopri random re
-        reprlib stat statistics string stringprep struct textwrap threading token tokenize traceback types typing warnings weakref
+        __future__ _ast_unparse _collections_abc _colorize _opcode_metadata _py_abc _py_warnings _pycodecs _pydecimal _threading_local
+        _weakrefset abc annotationlib ast base64 bisect codecs collections contextlib contextvars copy copyreg dataclasses decimal dis
+        encodings enum fractions functools genericpath heapq importlib inspect io keyword linecache locale numbers opcode operator os
+        posixpath quopri random re reprlib stat statistics string stringprep struct textwrap threading token tokenize traceback types
+        typing warnings weakref
     ";
 
     pub fn copy() {
@@ -44,7 +45,8 @@ mod library {
 
     fn copy_package(from: &Path, to: &Path) {
         fs::create_dir_all(to).expect("the folder is ours");
-        for entry in fs::read_dir(from).expect("the library is there").flatten() {
+        for entry in fs::read_dir(from).expect("the library is there") {
+            let entry = entry.expect("the library can be read");
             let path = entry.path();
             if path.extension().is_some_and(|ending| ending == "py") {
                 fs::copy(&path, to.join(entry.file_name()))

@@ -19,8 +19,8 @@ pub fn about(command: &str) -> Option<String> {
 /// The error of a command, or of a part of one, that was left out.
 pub fn error(what: &str, feature: &str) -> CliError {
     CliError::usage(format!("{what} is not in this program, which was built without the feature `{feature}`")).help(format!(
-        "install one with all features (`cargo install --path . --locked`), or build with this one (`cargo build --release --no-default-features \
-         --features {feature}`)"
+        "install one with all features (`cargo install --path . --locked`), or build one with this feature and those that you want \
+         (`cargo build --release -p earnest --no-default-features --features {feature}`)"
     ))
 }
 
