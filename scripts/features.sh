@@ -22,7 +22,12 @@ if [ "${1:-}" = --measure ]; then
   for set in "$all" serve,view ''; do
     folder=$(mktemp -d)
     TIMEFORMAT='%R %U %S'
-    read -r wall user system < <({ time cargo build --release --locked --quiet -p earnest --no-default-features --features "$set" --target-dir "$folder" 2> /dev/null; } 2>&1)
+    { time cargo build --release --locked --quiet -p earnest --no-default-features --features "$set" --target-dir "$folder" 2> "$folder/err"; } 2> "$folder/times" || {
+      echo "${set:-none}: not built" >&2
+      cat "$folder/err" >&2
+      exit 1
+    }
+    read -r wall user system < "$folder/times"
     strip -o "$folder/stripped" "$folder/release/earnest"
     printf '%-36s %9s %12s %8.1f %9.1f\n' "${set:-none}" "$(packages "$set")" "$(stat -c %s "$folder/stripped")" \
       "$(echo "$wall / 60" | bc -l)" "$(echo "($user + $system) / 60" | bc -l)"
@@ -35,6 +40,9 @@ for set in '' "${features[@]}"; do
   echo "features: ${set:-none}"
   cargo clippy --locked --release --quiet -p earnest --no-default-features --features "$set" -- -D warnings
 done
+
+# Tests of what a crate without its feature says.
+cargo test --locked --release --quiet -p earnest-report --no-default-features --lib drawing
 
 # The same folder, because most packages are the same; a copy is tried, and the usual program comes back whatever happens.
 folder=$(mktemp -d)
@@ -62,9 +70,11 @@ refused() {
 for command in serve train view; do
   refused "the feature \`$command\`" "$command"
   refused "the feature \`$command\`" "$command" --help
+  refused "the feature \`$command\`" help "$command" something
   refused "the feature \`$command\`" "$command" number-model --out there --port 1
 done
 refused 'the feature `figures`' report --figures "$folder" --figure-format pdf
+refused 'SVG needs no feature' report one --figures "$folder" --figure-format png
 refused 'the feature `figures`' compare one other --figure plot.png
 refused 'the feature `train`' reproduce nupa --section 3
 refused 'the feature `train`' reproduce dnc --experiment there
@@ -72,7 +82,18 @@ refused 'the feature `train`' reproduce dnc --experiment there
 printf '%s\n' '{"question": "Write a Python function solution() that returns 2 * 21.", "answer": 42}' > "$folder/questions.jsonl"
 printf '%s\n' 'name = "functions"' 'scorers = ["python"]' '[questions]' 'path = "questions.jsonl"' > "$folder/functions.toml"
 results=(--results "$folder/results")
+unset EARNEST_PYTHON
 refused 'its feature `python`' run "$folder/functions.toml" --max-tokens 4 "${results[@]}"
+# Beside it a CPython of the machine; without that, the run is checked as far as it can be.
+if cpython=$(command -v python3); then
+  EARNEST_PYTHON=$cpython "$folder/earnest" run "$folder/functions.toml" --max-tokens 4 --quiet --unconfined "${results[@]}" > "$folder/out"
+  EARNEST_PYTHON=$cpython "$folder/earnest" runs verify --unconfined "${results[@]}" > "$folder/out"
+  if ! "$folder/earnest" runs verify "${results[@]}" > "$folder/out" 2> "$folder/err" || ! grep -q 'Not scored again' "$folder/out"; then
+    echo "earnest runs verify without an interpreter:"
+    cat "$folder/out" "$folder/err"
+    failed=1
+  fi
+fi
 "$folder/earnest" run arithmetic-bench --limit 2 --max-tokens 4 --quiet "${results[@]}" > "$folder/out"
 grep -q 'built without *figures, python, serve, train, view' <("$folder/earnest" doctor "${results[@]}") || {
   echo "earnest doctor does not say what was left out"

@@ -74,7 +74,7 @@ struct Sandbox {
     problem: Option<String>,
     /// Next step after the error.
     help: Option<String>,
-    /// Interpreter from `--python`; none means the embedded one.
+    /// Interpreter from `--python` or the environment; none means the embedded one.
     python: Option<PathBuf>,
     /// Time limit of a program in seconds.
     wall_s: f64,
@@ -104,14 +104,21 @@ pub fn execute(args: &DoctorArgs, printer: Printer) -> Result<Exit, CliError> {
 
 /// Starts the sandbox and tries it out.
 fn examine_sandbox(args: &SandboxArgs) -> Sandbox {
-    let pool = args.pool();
-    let (report, error, wall, memory) = match pool {
-        Ok(pool) => (Some(pool.report().clone()), None, pool.settings().wall, pool.settings().memory),
-        Err(error) => (None, Some(error), sandbox::Settings::WALL, sandbox::Settings::MEMORY),
-    };
-    let (problem, help) =
-        error.map_or((None, None), |error| (Some(options(&error.message)), error.help.map(|help| options(&help))));
-    Sandbox { report, problem, help, python: args.python.clone(), wall_s: wall.as_secs_f64(), memory }
+    match args.pool() {
+        Ok(pool) => {
+            let sandbox::Settings { python, wall, memory, .. } = pool.settings().clone();
+            let report = Some(pool.report().clone());
+            Sandbox { report, problem: None, help: None, python, wall_s: wall.as_secs_f64(), memory }
+        }
+        Err(error) => Sandbox {
+            report: None,
+            problem: Some(options(&error.message)),
+            help: error.help.map(|help| options(&help)),
+            python: args.python.clone(),
+            wall_s: sandbox::Settings::WALL.as_secs_f64(),
+            memory: sandbox::Settings::MEMORY,
+        },
+    }
 }
 
 fn examine(results: &Path, sandbox: Sandbox) -> Findings {
@@ -125,6 +132,7 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
         "EARNEST_MODEL",
         "EARNEST_RESULTS",
         "EARNEST_DEVICE",
+        "EARNEST_PYTHON",
         "EARNEST_KERNELS",
         "EARNEST_CUDA_LIBRARIES",
         "HF_HUB_CACHE",

@@ -12,9 +12,9 @@ use super::printer::Printer;
 use earnest_tasks::nearest;
 
 use super::{
-    bench, catalogue, compare, data, doctor, export, generate, import, merge, models, offered, perturb, profile,
-    report, reproduce, rf_lengths, run, run_part, runs, samples, score, serve, shell, show, stats, study, suites,
-    tasks, train, view,
+    bench, catalogue, compare, data, doctor, export, generate, import, left_out, merge, models, offered, perturb,
+    profile, report, reproduce, rf_lengths, run, run_part, runs, samples, score, serve, shell, show, stats, study,
+    suites, tasks, train, view,
 };
 
 /// Parses the arguments, runs the command and prints its error.
@@ -28,19 +28,14 @@ pub fn main() -> ExitCode {
     // Clap prints help and usage errors itself; its exit codes (0 and 2) are those of `Exit`.
     let cli = match Cli::from_arguments() {
         Ok(cli) => cli,
-        Err(error) => match catalogue::suite_usage_error(&error, args::definition(), offered::words()) {
-            Some(error) => {
-                printer.error(&error);
-                return error.exit.into();
-            }
-            None => match number_error(&error) {
-                Some(error) => {
-                    printer.error(&error);
-                    return error.exit.into();
-                }
-                None => with_names(with_spelling(error)).exit(),
-            },
-        },
+        Err(error) => {
+            let ours = left_out::help(offered::words())
+                .or_else(|| catalogue::suite_usage_error(&error, args::definition(), offered::words()))
+                .or_else(|| number_error(&error));
+            let Some(error) = ours else { with_names(with_spelling(error)).exit() };
+            printer.error(&error);
+            return error.exit.into();
+        }
     };
     let printer = Printer::new(cli.quiet);
     if let Err(error) = earnest_eval::threads::prepare() {

@@ -6,7 +6,6 @@ use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::error::CliError;
-use super::left_out;
 use super::output::{self, write_file};
 use earnest_report::plot::{Figure, Format};
 use earnest_results::RowsError;
@@ -15,7 +14,9 @@ use earnest_results::RowsError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FigureFormat {
     Svg,
+    #[cfg_attr(not(feature = "figures"), value(hide = true))]
     Pdf,
+    #[cfg_attr(not(feature = "figures"), value(hide = true))]
     Png,
 }
 
@@ -45,14 +46,13 @@ pub struct FigureArgs {
 fn built_format() -> impl TypedValueParser<Value = FigureFormat> {
     EnumValueParser::<FigureFormat>::new().try_map(|format| match Format::from(format).is_built() {
         true => Ok(format),
-        false => Err(not_built().to_string()),
+        false => Err(NOT_BUILT),
     })
 }
 
-/// The error of a format that needs a feature.
-fn not_built() -> CliError {
-    left_out::error("a figure as PDF or PNG", "figures")
-}
+/// The error of a format that needs a feature, with the next step, because clap prints nothing after a value's error.
+const NOT_BUILT: &str =
+    "this program was built without the feature `figures`, which PDF and PNG need; SVG needs no feature";
 
 impl FigureArgs {
     /// Writes figures into a folder, in every format; returns the paths of each figure. Figures of one name, such as those of the models
@@ -88,7 +88,7 @@ fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
 pub fn figure_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match format_of(&path) {
-        Some(format) if !format.is_built() => Err(not_built().to_string()),
+        Some(format) if !format.is_built() => Err(NOT_BUILT.to_owned()),
         Some(_) => output::allowed(&path).map(|()| path).map_err(|error| error.to_string()),
         None => Err("a figure is a file that ends in .svg, .pdf or .png".to_owned()),
     }

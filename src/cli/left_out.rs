@@ -10,9 +10,13 @@ pub const FEATURES: [(&str, bool); 5] = [
     ("view", cfg!(feature = "view")),
 ];
 
-/// Returns what help says of a command that was left out; those with a feature of their own are named like it.
+/// Commands that a program may leave out; each has the feature of its name.
+const COMMANDS: [&str; 3] = ["serve", "train", "view"];
+
+/// Returns what help says of a command that was left out.
 pub fn about(command: &str) -> Option<String> {
-    let (feature, _) = FEATURES.iter().find(|(feature, is_built)| *feature == command && !is_built)?;
+    let (feature, _) =
+        FEATURES.iter().find(|(feature, is_built)| *feature == command && COMMANDS.contains(feature) && !is_built)?;
     Some(format!("Not in this program, which was built without the feature `{feature}`"))
 }
 
@@ -22,6 +26,15 @@ pub fn error(what: &str, feature: &str) -> CliError {
         "install one with all features (`cargo install --path . --locked`), or build one with this feature and those that you want \
          (`cargo build --release -p earnest --no-default-features --features {feature}`)"
     ))
+}
+
+/// The error of help on a part of a command that was left out, such as `earnest help train lora`, with these words behind the program's
+/// name; none for all else. Help on such a command itself is [`about`] it.
+pub fn help(words: impl Iterator<Item = String>) -> Option<CliError> {
+    let mut names = words.filter(|word| !word.starts_with('-'));
+    let is_help = names.next()? == "help";
+    let (command, _part) = (names.next()?, names.next()?);
+    about(&command).filter(|_| is_help).map(|_| error(&format!("`earnest {command}`"), &command))
 }
 
 /// A module like that of a command, for a command that was left out.

@@ -13,6 +13,7 @@ use earnest_models::memory::human_bytes;
 use earnest_papers::gsm_symbolic::chapters;
 use earnest_report::ReportError;
 use earnest_report::page::{ReportRun, comparisons, figures, page};
+use earnest_report::plot::Format;
 use earnest_results::{RowsError, StoredRun};
 
 #[derive(Debug, Args)]
@@ -53,9 +54,13 @@ pub fn execute(args: &ReportArgs, printer: Printer) -> Result<Exit, CliError> {
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if ["pdf", "png", "svg"].contains(&ending) {
         return Err(CliError::usage(format!("the report is an HTML page, and {} says {ending}", output.display()))
-            .help(format!(
-                "-o report.html, which a browser prints; `--figures DIR --figure-format {ending}` writes the figures"
-            )));
+            .help(match Format::of_ending(ending).filter(|format| format.is_built()) {
+                Some(format) => format!(
+                    "-o report.html, which a browser prints; `--figures DIR --figure-format {}` writes the figures",
+                    format.ending()
+                ),
+                None => "-o report.html, which a browser prints".to_owned(),
+            }));
     }
     write(runs, results, output, Some((figures, *every_figure)))?.iter().for_each(|line| printer.remark(line));
     Ok(Exit::Success)

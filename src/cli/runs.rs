@@ -449,7 +449,7 @@ fn verification_text(verification: &Verification, width: usize) -> String {
     );
     if !verification.without_suite.is_empty() {
         let note = format!(
-            "Not scored again, and their questions not compared with the suite's, because its data are missing: {}.",
+            "Not scored again, and their questions not compared with the suite's, because their suite cannot be built here or its programs cannot run: {}.",
             verification.without_suite.join(", ")
         );
         text += &wrap(&note, width, "");

@@ -31,7 +31,11 @@ impl ConfinementArgs {
 /// Interpreter of model-written Python.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SandboxArgs {
-    /// CPython 3 for model-written Python [default: the embedded interpreter]
+    #[cfg_attr(feature = "python", doc = "CPython 3 for model-written Python [default: the embedded interpreter]")]
+    #[cfg_attr(
+        not(feature = "python"),
+        doc = "CPython 3 for model-written Python; none is in this program [default: what EARNEST_PYTHON names]"
+    )]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
 

@@ -319,32 +319,45 @@ fn closure(edges: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTree
     edges.keys().map(|from| (from.clone(), of(from))).filter(|(_, to)| !to.is_empty()).collect()
 }
 
+/// Our crates in a manifest's dependencies, also those of some systems alone, without those of tests.
+fn dependencies(manifest: &toml::Table) -> impl Iterator<Item = (&str, &toml::Value)> {
+    let of_systems =
+        manifest.get("target").and_then(toml::Value::as_table).into_iter().flat_map(|systems| systems.values());
+    let tables = [manifest].into_iter().chain(of_systems.filter_map(toml::Value::as_table));
+    tables
+        .flat_map(|table| ["dependencies", "build-dependencies"].map(|name| table.get(name)))
+        .filter_map(|found| found.and_then(toml::Value::as_table))
+        .flatten()
+        .filter_map(|(name, dependency)| Some((name.strip_prefix("earnest-")?, dependency)))
+}
+
 #[test]
 fn crates_use_each_other_as_the_map_says() {
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut optional: BTreeSet<(String, String)> = BTreeSet::new();
     for (name, folder) in crates() {
-        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-        let mut of_program = false;
-        for line in manifest.lines() {
-            if line.starts_with('[') {
-                of_program = line.contains("dependencies") && !line.contains("dev-") && !line.starts_with("[workspace");
+        let manifest: toml::Table = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().unwrap();
+        for (other, dependency) in dependencies(&manifest) {
+            if dependency.get("optional").and_then(toml::Value::as_bool) == Some(true) {
+                optional.insert((name.clone(), other.to_owned()));
             }
-            // `earnest-serve = { workspace = true, optional = true }` is one too.
-            let other = line.strip_prefix("earnest-").and_then(|rest| rest.split_once(['.', ' ']));
-            if let Some((other, _)) = other.filter(|_| of_program) {
-                edges.entry(name.clone()).or_default().insert(other.to_owned());
-            }
+            edges.entry(name.clone()).or_default().insert(other.to_owned());
         }
     }
     let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let map = page.split("```mermaid").nth(1).unwrap().split("```").next().unwrap();
     let mut drawn: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut dashed: BTreeSet<(String, String)> = BTreeSet::new();
     for line in map.lines() {
         let Some((from, to)) = line.split_once("-->").or_else(|| line.split_once("-.->")) else { continue };
         let id = |text: &str| text.trim().split('[').next().unwrap().trim().to_owned();
         let to = to.trim().strip_prefix('|').and_then(|rest| rest.split_once('|')).map_or(to, |(_, to)| to);
+        if line.contains("-.->") {
+            dashed.insert((id(from), id(to)));
+        }
         drawn.entry(id(from)).or_default().insert(id(to));
     }
+    assert_eq!(optional, dashed, "crates that a feature brings, and the dashed lines of docs/architecture.md");
     let (ours, drawn) = (closure(&edges), closure(&drawn));
     for (name, others) in &ours {
         assert_eq!(Some(others), drawn.get(name), "crates that {name} uses, and those that docs/architecture.md draws");

@@ -156,12 +156,13 @@ fn verify_names_damaged_rows() {
         ("UPDATE texts SET extracted = 'x', covariates = '{}' WHERE key % 4294967296 = 13", "were edited in"),
         (
             "UPDATE samples SET decode_s = decode_s / 2 WHERE key % 4294967296 IN (14, 15)",
-            "were edited in the file after they were written: 2",
+            "were edited in the file after they were written, or have no seal: 2",
         ),
         ("UPDATE runs SET settings_sha256 = 'ab' || substr(settings_sha256, 3)", "settings_sha256 in the list of runs"),
         ("UPDATE runs SET model = 'another', suite = 'nupa'", "suite, model in the list of runs"),
         ("UPDATE runs SET planned = 5", "planned in the list of runs"),
-        ("UPDATE texts SET seal = NULL", "were edited in the file after they were written: 32"),
+        ("DELETE FROM asked", "have no readable question, or not that of the suite in the same version: 32"),
+        ("UPDATE texts SET seal = NULL", "were edited in the file after they were written, or have no seal: 32"),
     ];
     for (damage, said) in cases {
         let copy = tempfile::tempdir().unwrap();

@@ -198,8 +198,8 @@ fn other_versions_and_foreign_files_are_refused_by_name() {
     drop(filled(results.path(), "run"));
     let path = results.path().join(FILE_NAME);
     let refused = |version: u32| match Store::create(results.path()).map(drop) {
-        Err(RunError::OtherFormat { path: named, found, known }) => {
-            assert_eq!((named, found, known), (path.clone(), version, SCHEMA_VERSION));
+        Err(RunError::OtherFormat { part, found, known }) => {
+            assert_eq!((part, found, known), (path.display().to_string(), version, SCHEMA_VERSION));
         }
         other => panic!("{version}: {other:?}"),
     };
@@ -232,7 +232,12 @@ fn rows_and_manifests_of_another_format_are_refused() {
         assert!(matches!(refused, Err(RunError::OtherFormat { found: 2, known: 1, .. })), "{refused:?}");
     }
     connection.execute_batch("UPDATE runs SET manifest = json_set(manifest, '$.format', 2)").unwrap();
-    assert!(matches!(store.runs(), Err(RunError::OtherFormat { found: 2, known: 1, .. })));
+    match store.runs() {
+        Err(RunError::OtherFormat { part, found: 2, known: 1 }) => {
+            assert!(part.starts_with("the manifest of run in "), "{part}")
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

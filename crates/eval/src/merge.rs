@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::EvalError;
 
 use earnest_results::store::{BULK_ROWS, Filter, RunRecord, Store};
-use earnest_results::suites::{LocalHost, start_programs};
+use earnest_results::suites::LocalHost;
 use earnest_results::{Manifest, Reporter, RunError, RunEvent, Sample, Status, folder, suites};
 
 /// Number of differing samples that an error names.
@@ -114,9 +114,6 @@ fn copy_folder(folder: &Path, store: &Store, host: &LocalHost, on_event: &mut On
     }
     for run in other.runs()? {
         let suite = folder::known_suite(host, &other, &run, &mut StoreEvents(on_event))?;
-        if let Some(suite) = &suite {
-            start_programs(suite, &mut StoreEvents(on_event))?;
-        }
         if let Some(fault) = other.examine(&run, suite.as_ref())?.first() {
             let message = format!("{} in {} is damaged: {fault}", run.manifest.run, other.path().display());
             return Err(EvalError::results(message)

@@ -1,5 +1,5 @@
 //! A results folder and the parts of a stored run: its document, suite, items and deciding scorers.
-use crate::suites::LocalHost;
+use crate::suites::{LocalHost, start_programs};
 use crate::{Document, Origin, Reporter, ResultsError, RunError, RunEvent, RunNotice, Shard, Status, suites};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -201,7 +201,8 @@ pub fn keep_document(store: &Store, run: &RunRecord, suite: &Suite) -> Result<()
     Ok(())
 }
 
-/// Returns the suite of a stored run; none, with a warning, if it cannot be built but the run has its questions stored.
+/// Returns the suite of a stored run, with its programs started; none, with a warning, if it cannot be built or its programs cannot run
+/// here, but the run has its questions stored.
 pub fn known_suite(
     host: &LocalHost,
     store: &Store,
@@ -212,10 +213,16 @@ pub fn known_suite(
     if run.manifest.settings.origin() == Origin::Log {
         return Ok(None);
     }
-    match suite_on(host, store, run) {
+    // Without its programs every answer that is one would seem to have lost its score.
+    let ready = suite_on(host, store, run).and_then(|suite| {
+        start_programs(&suite, reporter)?;
+        Ok(suite)
+    });
+    match ready {
         Ok(suite) => Ok(Some(suite)),
         Err(error) if store.has_questions(run)? => {
-            let (run, reason) = (run.manifest.run.clone(), error.message);
+            let reason = error.help.map_or(error.message.clone(), |help| format!("{}; {help}", error.message));
+            let run = run.manifest.run.clone();
             reporter.event(&RunEvent::notice(RunNotice::NotScoredAgain { run, reason }));
             Ok(None)
         }

@@ -38,7 +38,8 @@ impl Document {
             reason,
         };
         let mut kept: Kept = serde_json::from_str(&json).map_err(|error| unreadable(error.to_string()))?;
-        RunError::check_format(store.path(), kept.format, REPORT_FORMAT)?;
+        let part = || format!("the summary of {} in {}", run.manifest.run, store.path().display());
+        RunError::check_format(part, kept.format, REPORT_FORMAT)?;
         let mut numbers = numbers(&mut kept.summary, &mut kept.grids);
         for (index, value) in &kept.unbounded {
             match (numbers.get_mut(*index), value.parse()) {

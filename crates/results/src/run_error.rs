@@ -67,8 +67,8 @@ pub enum RunError {
         labels: Vec<String>,
     },
     /// A file, or a part of one, of another version.
-    #[error("{} has format {found}; this version of earnest reads format {known}", path.display())]
-    OtherFormat { path: PathBuf, found: u32, known: u32 },
+    #[error("{part} has format {found}; this version of earnest reads format {known}")]
+    OtherFormat { part: String, found: u32, known: u32 },
     /// Two items of the suite with one id.
     #[error("the suite has two items with the id {item}")]
     RepeatedItem { item: String },
@@ -95,14 +95,14 @@ impl RunError {
         }
     }
 
-    /// Checks a format's version.
+    /// Checks the format of a file or of a part of one.
     ///
     /// # Errors
     /// [`RunError::OtherFormat`].
-    pub(crate) fn check_format(path: &Path, found: u32, known: u32) -> Result<(), Self> {
+    pub(crate) fn check_format(part: impl FnOnce() -> String, found: u32, known: u32) -> Result<(), Self> {
         match found == known {
             true => Ok(()),
-            false => Err(RunError::OtherFormat { path: path.to_owned(), found, known }),
+            false => Err(RunError::OtherFormat { part: part(), found, known }),
         }
     }
 
@@ -115,7 +115,8 @@ impl RunError {
         if let rusqlite::Error::FromSqlConversionFailure(_, _, reason) = &source
             && let Some(&OtherSampleFormat(found)) = reason.downcast_ref()
         {
-            return RunError::OtherFormat { path, found, known: SAMPLE_FORMAT };
+            let part = format!("a sample in {}", path.display());
+            return RunError::OtherFormat { part, found, known: SAMPLE_FORMAT };
         }
         RunError::Store { action, path, source }
     }

@@ -9,7 +9,7 @@ use earnest_tasks::suite::Suite;
 
 use crate::label::labels;
 use crate::store::{RunLock, RunRecord, Store};
-use crate::suites::{LocalHost, start_programs};
+use crate::suites::LocalHost;
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -237,13 +237,6 @@ pub fn verify(
                 continue;
             }
         };
-        // Without them every program would seem to have lost its score.
-        if let Some(Err(error)) = suite.as_ref().map(|suite| start_programs(suite, reporter)) {
-            let help = error.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-            let faults = vec![format!("it cannot be checked: {error}{help}")];
-            verification.checks.push(Check { name: run.manifest.run, faults });
-            continue;
-        }
         if suite.is_none() && run.manifest.settings.origin() != Origin::Log {
             verification.without_suite.push(run.manifest.run.clone());
         }

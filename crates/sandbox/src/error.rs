@@ -2,7 +2,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::Missing;
+use super::{Missing, PYTHON_VARIABLE};
 
 /// Failure to set up a sandbox.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum SandboxError {
     /// The worker in the user's isolation is of another version.
     #[error("the worker that '{command}' starts is earnest {found}, not {}", env!("CARGO_PKG_VERSION"))]
     OtherVersion { command: String, found: String },
-    /// The interpreter given with `--python` is not usable.
+    /// The interpreter of the settings or of the environment is not usable.
     #[error("cannot use the Python interpreter {}: {reason}", python.display())]
     Python { python: PathBuf, reason: String },
     /// No interpreter was named, and this build has none.
@@ -36,12 +36,13 @@ impl SandboxError {
     /// Hint for the user: the next step.
     pub fn help(&self) -> Option<String> {
         match self {
-            SandboxError::Python { .. } => Some(
+            SandboxError::Python { .. } if cfg!(feature = "python") => Some(
                 "pass a CPython 3 executable to the setting `python`, or leave it out to use the embedded interpreter".into(),
             ),
-            SandboxError::NoInterpreter => {
-                Some("pass a CPython 3 executable to the setting `python`, or use an earnest with that feature".into())
-            }
+            // Commands on stored runs have no such setting.
+            SandboxError::Python { .. } | SandboxError::NoInterpreter => Some(format!(
+                "name a CPython 3 executable in the environment variable {PYTHON_VARIABLE}, or use an earnest with that feature"
+            )),
             SandboxError::SelfCheck { .. } | SandboxError::NotAWorker { .. } => {
                 Some("`earnest doctor` shows what the sandbox can use here".into())
             }

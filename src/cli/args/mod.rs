@@ -108,6 +108,8 @@ Environment variables:
   EARNEST_CACHE    folder for digests of large files [default: ~/.cache/earnest]
   EARNEST_DATA     new folder of the data of stored runs, if they were moved; also the questions of
                    gsm-symbolic, if --data is not given
+  EARNEST_PYTHON   CPython 3 for model-written Python, if --python is not given and this program was
+                   built without the feature python
   EARNEST_API_KEY, OPENAI_API_KEY
                    key of an endpoint (--engine openai); sent there and stored nowhere
   EARNEST_SERVE_KEY

@@ -9,7 +9,7 @@ pub type Result<T> = std::result::Result<T, ReadlineError>;
 
 /// Errors of the editor.
 pub mod error {
-    /// Why there is no line.
+    /// Reason for there being no line.
     #[derive(Debug)]
     #[non_exhaustive]
     pub enum ReadlineError {
@@ -36,7 +36,7 @@ pub mod history {
     pub struct DefaultHistory;
 }
 
-/// Whatever completes words.
+/// A completer of words.
 pub trait Helper {}
 
 impl Helper for () {}

@@ -57,7 +57,7 @@ impl Format {
             Format::Png => converted::png(&svg).map_err(failed),
             #[cfg(not(feature = "figures"))]
             Format::Pdf | Format::Png => {
-                Err(failed("this earnest was built without its feature `figures`; SVG needs none".to_owned()))
+                Err(failed("this program was built without the feature `figures`; SVG needs none".to_owned()))
             }
         }
     }

@@ -260,7 +260,8 @@ impl Store {
             reason: error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
         };
         let head: Head = serde_json::from_str(text).map_err(broken)?;
-        RunError::check_format(&self.path, head.format, MANIFEST_FORMAT)?;
+        let part = || format!("the manifest of {name} in {}", self.path.display());
+        RunError::check_format(part, head.format, MANIFEST_FORMAT)?;
         serde_json::from_str(text).map_err(broken)
     }
 

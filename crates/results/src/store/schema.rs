@@ -199,7 +199,11 @@ fn is_empty(connection: &Connection, path: &Path) -> Result<bool, RunError> {
     match read() {
         Ok((id, version, _)) if id == i64::from(APPLICATION_ID) => {
             refuse_code(connection, path)?;
-            RunError::check_format(path, u32::try_from(version).unwrap_or(u32::MAX), SCHEMA_VERSION)?;
+            RunError::check_format(
+                || path.display().to_string(),
+                u32::try_from(version).unwrap_or(u32::MAX),
+                SCHEMA_VERSION,
+            )?;
             Ok(false)
         }
         Ok((0, 0, 0)) => Ok(true),

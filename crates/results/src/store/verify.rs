@@ -6,6 +6,7 @@ use rusqlite::types::ValueRef;
 
 use super::database::{RunRecord, Store, key, word};
 use super::row;
+use crate::outcomes::are_made_of_outcomes;
 use earnest_tasks::suite::Suite;
 
 /// Number of rows shown per fault.
@@ -44,7 +45,7 @@ impl Group {
             Kind::Unreadable => "cannot be read",
             Kind::NotPlanned => "are not in the run's plan, or have another expected answer",
             Kind::Inconsistent => "are inconsistent: tokens, score, failure or run do not match the text",
-            Kind::Edited => "were edited in the file after they were written",
+            Kind::Edited => "were edited in the file after they were written, or have no seal",
             Kind::Question => "have no readable question, or not that of the suite in the same version",
             Kind::Score => "have a score that the suite in the same version does not give",
         };
@@ -83,6 +84,8 @@ impl Store {
             faults.push("the settings in the manifest do not match its hash: it was edited".to_owned());
         }
         let samples = manifest.settings.samples.max(1) as usize;
+        // Outcome files have no questions.
+        let has_texts = !are_made_of_outcomes(self.results());
         let listed = self.inconsistent_columns(run, suite)?;
         if !listed.is_empty() {
             faults.push(format!("{} in the list of runs differs from the manifest: it was edited", listed.join(", ")));
@@ -140,7 +143,8 @@ impl Store {
                 note(if suite.is_none() && stored.is_err() { Kind::Question } else { Kind::NotPlanned }, name());
                 continue;
             };
-            if stored.is_err() || same_scorers.is_some() && of_store.is_some_and(|item| item != asked) {
+            let missing = of_store.is_none() && has_texts;
+            if missing || same_scorers.is_some() && of_store.is_some_and(|item| item != asked) {
                 note(Kind::Question, name());
             }
             let tokens = sample.completion.as_ref().map(|completion| completion.tokens() as i64);
