@@ -74,7 +74,7 @@ struct Sandbox {
     problem: Option<String>,
     /// Next step after the error.
     help: Option<String>,
-    /// Interpreter from `--python` or the environment; none means the embedded one.
+    /// Interpreter from `--python`; none means the embedded one.
     python: Option<PathBuf>,
     /// Time limit of a program in seconds.
     wall_s: f64,
@@ -132,7 +132,6 @@ fn examine(results: &Path, sandbox: Sandbox) -> Findings {
         "EARNEST_MODEL",
         "EARNEST_RESULTS",
         "EARNEST_DEVICE",
-        "EARNEST_PYTHON",
         "EARNEST_KERNELS",
         "EARNEST_CUDA_LIBRARIES",
         "HF_HUB_CACHE",

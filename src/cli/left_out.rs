@@ -30,10 +30,9 @@ pub fn error(what: &str, feature: &str) -> CliError {
 
 /// The error of help on a part of a command that was left out, such as `earnest help train lora`, with these words behind the program's
 /// name; none for all else. Help on such a command itself is [`about`] it.
-pub fn help(words: impl Iterator<Item = String>) -> Option<CliError> {
-    let mut names = words.filter(|word| !word.starts_with('-'));
-    let is_help = names.next()? == "help";
-    let (command, _part) = (names.next()?, names.next()?);
+pub fn help(mut words: impl Iterator<Item = String>) -> Option<CliError> {
+    let is_help = words.next()? == "help";
+    let (command, _part) = (words.next()?, words.next()?);
     about(&command).filter(|_| is_help).map(|_| error(&format!("`earnest {command}`"), &command))
 }
 

@@ -11,7 +11,7 @@ use earnest_results::Reporter;
 
 /// Merges results and prints each step.
 pub fn execute(args: &MergeArgs, printer: Printer) -> Result<Exit, CliError> {
-    let (folders, host) = (args.folders.clone(), args.confinement.host());
+    let (folders, host) = (args.folders.clone(), args.confinement.host_of_stored(args.python.allow_python.clone()));
     let settings = MergeSettings { folders, host, ..MergeSettings::new(&args.results.folder) };
     let mut printed = Ok(());
     let merged = merge(&settings, &mut |event| {

@@ -9,7 +9,7 @@ use super::args::{ResultsArgs, SeedArgs, TableArgs};
 use super::catalogue::SuiteCommand;
 use super::figures::figure_file;
 use super::log_args::ColumnsArgs;
-use super::sandbox_args::ConfinementArgs;
+use super::sandbox_args::{ConfinementArgs, StoredPythonArgs};
 use super::values::Prompts;
 
 #[derive(Debug, Args)]
@@ -83,6 +83,9 @@ pub struct VerifyArgs {
 
     #[command(flatten)]
     pub confinement: ConfinementArgs,
+
+    #[command(flatten)]
+    pub python: StoredPythonArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,
@@ -244,6 +247,9 @@ pub struct ScoreArgs {
     pub confinement: ConfinementArgs,
 
     #[command(flatten)]
+    pub python: StoredPythonArgs,
+
+    #[command(flatten)]
     pub results: ResultsArgs,
 
     /// Print one JSON document
@@ -309,6 +315,9 @@ pub struct MergeArgs {
 
     #[command(flatten)]
     pub confinement: ConfinementArgs,
+
+    #[command(flatten)]
+    pub python: StoredPythonArgs,
 
     #[command(flatten)]
     pub results: ResultsArgs,

@@ -267,7 +267,12 @@ fn stored_settings(
         engine: session.engine.settings()?,
         traffic: session.traffic.settings(),
         fail_on_error: session.fail_on_error,
-        ..settings_of(&stored, &hub.settings(), &session.confinement.host(), &session.results.folder)?
+        ..settings_of(
+            &stored,
+            &hub.settings(),
+            &session.confinement.host_of_stored(session.allow_python.clone()),
+            &session.results.folder,
+        )?
     })
 }
 

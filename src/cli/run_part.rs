@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Exit;
 use super::args::ResultsArgs;
@@ -68,7 +69,10 @@ impl PartSettings {
         let sandbox_command = self.sandbox_command.as_deref().map(str::parse).transpose();
         let sandbox_command =
             sandbox_command.map_err(|error| CliError::usage(format!("--sandbox-command: {error}")))?;
+        // Its settings are not those of a stored run, but of the command that started it.
+        let allow_python = self.run.suite_options.get("python").and_then(Value::as_str).map(PathBuf::from);
         let confinement = ConfinementArgs { unconfined: self.unconfined, sandbox_command };
+        let host = confinement.host_of_stored(allow_python);
         let hub = HubSettings {
             list: self.models.clone().map(PathBuf::from),
             offline: self.offline,
@@ -79,7 +83,7 @@ impl PartSettings {
             plan: Plan { limit: self.run.limit, samples: self.run.samples, shard: Some(self.shard) },
             engine: self.engine.clone(),
             fail_on_error: self.fail_on_error,
-            ..settings_of(&stored, &hub, &confinement.host(), results)?
+            ..settings_of(&stored, &hub, &host, results)?
         })
     }
 }

@@ -414,7 +414,12 @@ fn delete(args: &DeleteArgs, printer: Printer) -> Result<Exit, CliError> {
 
 fn verify(args: &VerifyArgs, printer: Printer) -> Result<Exit, CliError> {
     let store = results::open(&args.results.folder, printer)?;
-    let verification = runs::verify(&store, &args.runs, &args.confinement.host(), &mut results::Messages(printer))?;
+    let verification = runs::verify(
+        &store,
+        &args.runs,
+        &args.confinement.host_of_stored(args.python.allow_python.clone()),
+        &mut results::Messages(printer),
+    )?;
     printer.result(&verification_text(&verification, printer.width()))?;
     let found = match verification.damaged() {
         0 => return Ok(Exit::Success),
@@ -430,13 +435,20 @@ fn verification_text(verification: &Verification, width: usize) -> String {
     let mut text = String::new();
     for check in &verification.checks {
         if check.faults.is_empty() {
-            writeln!(text, "ok       {}", check.name).expect("writing to a String cannot fail");
+            let scored = if verification.without_suite.contains(&check.name) { " (not scored again)" } else { "" };
+            writeln!(text, "ok       {}{scored}", check.name).expect("writing to a String cannot fail");
         }
         for fault in &check.faults {
             writeln!(text, "damaged  {}: {fault}", check.name).expect("writing to a String cannot fail");
         }
     }
     text.push('\n');
+    if verification.is_of_outcomes {
+        let note =
+            "Checked: that the outcome files and their rows can be read. They have neither questions nor completions.";
+        text += &wrap(note, width, "");
+        return text;
+    }
     text += &wrap(
         &offered::here(
             "Checked: the file's structure; that every row can be read, is as it was written, is in its run's plan with the expected \
@@ -449,7 +461,8 @@ fn verification_text(verification: &Verification, width: usize) -> String {
     );
     if !verification.without_suite.is_empty() {
         let note = format!(
-            "Not scored again, and their questions not compared with the suite's, because their suite cannot be built here or its programs cannot run: {}.",
+            "Neither scored again nor compared with the questions and results of their suite, which cannot be built here or whose programs cannot \
+             be run as they were then: {}.",
             verification.without_suite.join(", ")
         );
         text += &wrap(&note, width, "");

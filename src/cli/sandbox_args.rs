@@ -21,10 +21,27 @@ pub struct ConfinementArgs {
     pub sandbox_command: Option<SandboxCommand>,
 }
 
+/// Consent to the interpreter of a stored run.
+#[derive(Debug, Clone, Default, Args)]
+pub struct StoredPythonArgs {
+    /// Permit the interpreter FILE where a stored run names it (its --python): such a run may be somebody else's
+    #[arg(long, value_name = "FILE", help_heading = "Model-written Python")]
+    pub allow_python: Option<PathBuf>,
+}
+
 impl ConfinementArgs {
     /// This machine, where model-written programs run as these options permit.
     pub fn host(&self) -> LocalHost {
-        LocalHost::new(ProgramPolicy { command: self.sandbox_command.clone(), unconfined: self.unconfined })
+        self.host_of_stored(None)
+    }
+
+    /// This machine for suites of stored runs, where an interpreter that they name needs consent.
+    pub fn host_of_stored(&self, python: Option<PathBuf>) -> LocalHost {
+        LocalHost::new(ProgramPolicy {
+            command: self.sandbox_command.clone(),
+            unconfined: self.unconfined,
+            stored_python: python,
+        })
     }
 }
 
@@ -32,10 +49,7 @@ impl ConfinementArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct SandboxArgs {
     #[cfg_attr(feature = "python", doc = "CPython 3 for model-written Python [default: the embedded interpreter]")]
-    #[cfg_attr(
-        not(feature = "python"),
-        doc = "CPython 3 for model-written Python; none is in this program [default: what EARNEST_PYTHON names]"
-    )]
+    #[cfg_attr(not(feature = "python"), doc = "CPython 3 for model-written Python; this program has none of its own")]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
 

@@ -16,7 +16,7 @@ pub fn execute(args: &ScoreArgs, printer: Printer) -> Result<Exit, CliError> {
         chosen: args.chosen.clone(),
         save: args.save,
         flips: args.limit,
-        host: args.confinement.host(),
+        host: args.confinement.host_of_stored(args.python.allow_python.clone()),
         ..RescoreSettings::new(&args.results.folder, &args.run)
     };
     let changes = rescore(&settings, &mut results::Messages(printer))?;

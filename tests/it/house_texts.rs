@@ -58,7 +58,7 @@ fn collect(tokens: Vec<TokenTree>, to: &str, found: &mut Vec<Text>) {
 }
 
 /// Options of other tools.
-const OF_OTHERS: [&str; 4] = ["log_samples", "log-samples", "save-details", "merge"];
+const OF_OTHERS: [&str; 5] = ["log_samples", "log-samples", "save-details", "merge", "tensor-parallel-size"];
 
 /// Commands that texts of libraries name with their options.
 const COMMANDS: [&str; 13] = [
@@ -77,10 +77,13 @@ const COMMANDS: [&str; 13] = [
     "suites",
 ];
 
-/// True for a text with an option that is neither an argument, which a text of nothing else is, nor in a command that can be copied.
+/// True for a text with an option that is neither all that the text has, with values, nor in a command that can be copied.
 fn names_an_option(said: &str) -> bool {
     let inner = said.trim_start_matches(['b', 'c', 'r', '#']).trim_matches(['"', '#']).replace("\\n", "\n");
-    let is_argument = inner.starts_with("--") && !inner.contains(char::is_whitespace);
+    // An argument, or the end of a command: options with at most one value each.
+    let mut words = inner.split_whitespace().map(|word| word.starts_with("--")).peekable();
+    let is_argument =
+        words.peek() == Some(&true) && !words.clone().zip(words.skip(1)).any(|pair| pair == (false, false));
     // An option of a command that can be copied stands behind its name, in the same quotes.
     let in_command = |before: &str| {
         let quoted = before.rfind('`').map_or(before, |at| &before[at + 1..]);
@@ -89,12 +92,12 @@ fn names_an_option(said: &str) -> bool {
     };
     let mut options = inner.match_indices("--").filter(|(at, _)| {
         let (before, name) = (&inner[..*at], &inner[at + 2..]);
-        let begins = before.is_empty() || before.ends_with([' ', '`', '(', '=', '\n']);
+        let begins = before.is_empty() || before.ends_with([' ', '`', '(', '=', '\n', ',', '[', '\'', '"']);
         begins
             && name.starts_with(|letter: char| letter.is_ascii_lowercase())
             // A colour of a page.
             && !before.ends_with("var(")
-            && !OF_OTHERS.iter().any(|other| name.starts_with(other))
+            && !OF_OTHERS.contains(&name.split(|letter: char| !letter.is_ascii_lowercase() && !"-_".contains(letter)).next().unwrap_or_default())
             && !in_command(before)
     });
     options.next().is_some() && !is_argument
@@ -120,9 +123,10 @@ fn libraries_name_settings_and_the_program_its_options() {
 }
 
 /// Elements of pages; SVG, which figures are made of, has none of these.
-const ELEMENTS: [&str; 20] = [
-    "div", "p", "td", "th", "tr", "table", "tbody", "thead", "span", "section", "details", "summary", "ul", "li", "h1",
-    "h2", "h3", "body", "figure", "nav",
+const ELEMENTS: [&str; 36] = [
+    "div", "p", "td", "th", "tr", "table", "tbody", "thead", "span", "section", "details", "summary", "ul", "ol", "li",
+    "h1", "h2", "h3", "body", "figure", "nav", "em", "strong", "code", "pre", "br", "hr", "img", "form", "input",
+    "button", "label", "select", "head", "html", "script",
 ];
 
 /// True for a text with a tag of a page.
@@ -157,6 +161,7 @@ fn options_and_tags_are_found() {
         "r#\"leave --quiet out\"#",
         "\"a line\\n--json is one\"",
         "\"--seed is a number\"",
+        "\"give '--seed', or [--limit]\"",
         "\"an earnest without --top-k\"",
         "\"`earnest run` with --seed\"",
     ] {
@@ -164,6 +169,7 @@ fn options_and_tags_are_found() {
     }
     for said in [
         "\"--std=c++17\"",
+        "\" --lengths reference --wording {wording} --json\"",
         "\"`earnest run --from RUN` begins\"",
         "\"a -- b\"",
         "\"var(--ink)\"",

@@ -221,6 +221,45 @@ fn merging_names_rows_that_disagree_and_copies_nothing() {
     assert!(stderr(&refused).contains("is damaged: rows that have a score"), "{}", stderr(&refused));
 }
 
+#[test]
+fn a_run_of_programs_is_checked_without_its_interpreter_but_for_the_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("questions.jsonl"), r#"{"question": "Write a function solution().", "answer": 42}"#)
+        .unwrap();
+    let task = "name = \"functions\"\nscorers = [\"python\"]\n[questions]\npath = \"questions.jsonl\"\n";
+    std::fs::write(at.join("functions.toml"), task).unwrap();
+    let model = tiny();
+    let words =
+        ["run", "functions.toml", "--model", model.to_str().unwrap(), "--max-tokens", "4", "--unconfined", "--quiet"];
+    let ran = run_in(at, &words);
+    assert_eq!(code(&ran), 0, "{}", stderr(&ran));
+    assert_eq!(code(&run_in(at, &["runs", "verify", "--unconfined"])), 0);
+    // This command ends at once, without a word of the worker that it is to start.
+    let nowhere = ["--sandbox-command", "true"];
+    let verify = || run_in(at, &[&["runs", "verify"], &nowhere[..]].concat());
+    let verified = verify();
+    assert_eq!(code(&verified), 0, "{}{}", stdout(&verified), stderr(&verified));
+    assert!(stdout(&verified).contains("(not scored again)"), "{}", stdout(&verified));
+    assert!(
+        stderr(&verified).contains("not scored again: ") && stderr(&verified).contains("worker"),
+        "{}",
+        stderr(&verified)
+    );
+    let merged = run_in(at, &[&["merge", "earnest-results", "--results", "copy"], &nowhere[..]].concat());
+    assert_eq!(code(&merged), 0, "{}", stderr(&merged));
+    assert!(stderr(&merged).contains("1 sample copied"), "{}", stderr(&merged));
+    sql(&at.join("earnest-results"), "UPDATE texts SET completion = completion || '!'");
+    let verified = verify();
+    assert_eq!(code(&verified), 4, "{}{}", stdout(&verified), stderr(&verified));
+    assert!(stdout(&verified).contains("were edited in the file"), "{}", stdout(&verified));
+    // Without its questions nothing is left to compare rows with.
+    sql(&at.join("earnest-results"), "DELETE FROM asked");
+    let verified = verify();
+    assert_eq!(code(&verified), 4);
+    assert!(stdout(&verified).contains("it cannot be checked: "), "{}", stdout(&verified));
+}
+
 /// `earnest run` of a part into a folder.
 fn run_part(at: &Path, part: &str, results: &str) {
     assert_eq!(code(&tiny_run(at, &[&SMALL[..], &["--shard", part, "--results", results]].concat())), 0);

@@ -23,7 +23,7 @@ impl Items for Squares {
     fn iter(&self) -> Box<dyn Iterator<Item = Item> + Send + '_> {
         let Options { largest, seed } = self.0;
         Box::new((0..largest).map(move |place| {
-            let n = (place + seed) % largest + 1;
+            let n = (place + seed % largest) % largest + 1;
             let question = format!("What is {n} squared? Answer with the number.");
             Item::plain(format!("square/{n}"), "square", question, (n * n).to_string())
         }))
@@ -82,7 +82,7 @@ impl BuiltIn for Registration {
     fn configure(&self, values: &OptionValues, _: &dyn Host) -> Result<Box<dyn Choice>, OptionError> {
         let largest = values.parsed("largest")?.unwrap_or(99);
         if !(1..=1_000_000).contains(&largest) {
-            return Err(OptionError::usage(format!("--largest {largest}: take 1 to 1000000")));
+            return Err(OptionError::usage(format!("the setting `largest = {largest}` is not in 1 to 1000000")));
         }
         Ok(Box::new(Chosen(Options { largest, seed: values.seed })))
     }
@@ -124,7 +124,7 @@ fn options_choose_items_and_impossible_ones_are_named() {
     let items: Vec<String> = suite.items.iter().map(|item| item.id).collect();
     assert_eq!(items, ["square/4", "square/5", "square/1", "square/2", "square/3"]);
     let refused = Registration.configure(&OptionValues::default().with("largest", "0"), &NoHost);
-    assert_eq!(refused.err().unwrap().message, "--largest 0: take 1 to 1000000");
+    assert_eq!(refused.err().unwrap().message, "the setting `largest = 0` is not in 1 to 1000000");
     let unreadable = Registration.configure(&OptionValues::default().with("largest", "many"), &NoHost);
     assert!(unreadable.err().unwrap().message.starts_with("setting `largest = many`: "));
 }

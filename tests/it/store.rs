@@ -288,6 +288,7 @@ fn a_file_that_several_make_at_once_is_a_store_for_each_of_them() {
 fn rows_that_do_not_belong_are_found() {
     let results = tempfile::tempdir().unwrap();
     let (store, run) = filled(results.path(), "run");
+    store.keep_questions(&run, &suite(), 0..40).unwrap();
     let faults = store.examine(&run, Some(&suite())).unwrap();
     assert!(
         faults.len() == 1 && faults[0].contains("score that the suite in the same version"),

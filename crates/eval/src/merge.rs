@@ -116,8 +116,10 @@ fn copy_folder(folder: &Path, store: &Store, host: &LocalHost, on_event: &mut On
         let suite = folder::known_suite(host, &other, &run, &mut StoreEvents(on_event))?;
         if let Some(fault) = other.examine(&run, suite.as_ref())?.first() {
             let message = format!("{} in {} is damaged: {fault}", run.manifest.run, other.path().display());
-            return Err(EvalError::results(message)
-                .hint("`earnest runs verify` shows all damage; nothing of this run was copied"));
+            return Err(EvalError::results(message).hint(format!(
+                "`earnest runs verify --results {}` shows all damage; nothing of this run was copied",
+                folder.display()
+            )));
         }
         copy(&other, &run, store, on_event)?;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use earnest_tasks::suite::registry::OptionError;
+use earnest_tasks::suite::registry::{OptionError, ProgramsRecord};
 use earnest_tasks::suite::{Item, Items, Suite};
 
 use crate::outcomes::results_of;
@@ -202,7 +202,7 @@ pub fn keep_document(store: &Store, run: &RunRecord, suite: &Suite) -> Result<()
 }
 
 /// Returns the suite of a stored run, with its programs started; none, with a warning, if it cannot be built or its programs cannot run
-/// here, but the run has its questions stored.
+/// here as they ran then, but the run has its questions stored.
 pub fn known_suite(
     host: &LocalHost,
     store: &Store,
@@ -215,7 +215,7 @@ pub fn known_suite(
     }
     // Without its programs every answer that is one would seem to have lost its score.
     let ready = suite_on(host, store, run).and_then(|suite| {
-        start_programs(&suite, reporter)?;
+        same_interpreter(run, start_programs(&suite, reporter)?)?;
         Ok(suite)
     });
     match ready {
@@ -227,6 +227,18 @@ pub fn known_suite(
             Ok(None)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Checks that programs run by the interpreter that ran those of a stored run, wherever that was: another one may give other values.
+fn same_interpreter(run: &RunRecord, now: Option<ProgramsRecord>) -> Result<(), OptionError> {
+    let (Some(then), Some(now)) = (&run.manifest.sandbox, now) else { return Ok(()) };
+    // Behind the version of a CPython is its path.
+    let version = |name: &str| name.split(" (").next().unwrap_or_default().to_owned();
+    let (then, now) = (version(&then.interpreter), version(&now.interpreter));
+    match then == now {
+        true => Ok(()),
+        false => Err(OptionError::programs(format!("its programs were run by {then}, and would now be run by {now}"))),
     }
 }
 

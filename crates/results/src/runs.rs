@@ -8,6 +8,7 @@ use earnest_stats::Estimate;
 use earnest_tasks::suite::Suite;
 
 use crate::label::labels;
+use crate::outcomes::are_made_of_outcomes;
 use crate::store::{RunLock, RunRecord, Store};
 use crate::suites::LocalHost;
 
@@ -181,6 +182,8 @@ pub struct Verification {
     pub outdated: Vec<OutdatedRun>,
     /// Runs that were not scored again, because their suite cannot be built: they were checked against their stored questions.
     pub without_suite: Vec<String>,
+    /// True for results made of outcome files, which have neither questions nor completions: their rows are read and nothing else.
+    pub is_of_outcomes: bool,
 }
 
 /// Faults of the file or of a run.
@@ -221,23 +224,29 @@ pub fn verify(
     if strays > 0 {
         faults.push(format!("{strays} rows belong to no run"));
     }
-    let mut verification = Verification::default();
+    let mut verification =
+        Verification { is_of_outcomes: are_made_of_outcomes(store.results()), ..Verification::default() };
     verification.checks.push(Check { name: store.path().display().to_string(), faults });
     let runs = match names {
         [] => store.runs()?,
         _ => names.iter().map(|name| store.run(name)).collect::<Result<_, _>>()?,
     };
     for run in runs {
-        let suite = match folder::known_suite(host, store, &run, reporter) {
+        let suite = match verification.is_of_outcomes {
+            true => Ok(None),
+            false => folder::known_suite(host, store, &run, reporter),
+        };
+        let suite = match suite {
             Ok(suite) => suite,
             // The other runs are verified all the same.
             Err(error) => {
-                let faults = vec![format!("it cannot be checked: {error}")];
+                let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
+                let faults = vec![format!("it cannot be checked: {error}{help}")];
                 verification.checks.push(Check { name: run.manifest.run, faults });
                 continue;
             }
         };
-        if suite.is_none() && run.manifest.settings.origin() != Origin::Log {
+        if suite.is_none() && run.manifest.settings.origin() != Origin::Log && !verification.is_of_outcomes {
             verification.without_suite.push(run.manifest.run.clone());
         }
         let mut faults = store.examine(&run, suite.as_ref())?;

@@ -13,6 +13,7 @@ use earnest_isolation::{Job, Limited};
 use earnest_models::hub::{Cache, Commit, Environment, RepoId};
 use earnest_sandbox::{Confinement, Pool, SandboxCommand, SandboxError, Settings};
 use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::quoted::shortened;
 use earnest_tasks::suite::registry::{
     BuiltIn, Channel, Choice, DATA_VARIABLE, ErrorKind, Host, HostError, OptionError, OptionValues, Programs,
     ProgramsRecord, RowSource, Rows, find, find_stored,
@@ -62,6 +63,9 @@ pub fn chosen(settings: &RunSettings) -> Vec<String> {
     suite.map_or_else(Vec::new, |suite| suite.chosen(&settings.suite_options))
 }
 
+/// Characters of a stored run's interpreter in a message.
+const LONGEST_SHOWN: usize = 200;
+
 /// Memory for the rows of a suite's Parquet file, in bytes. The largest, of GSM-Symbolic, take 10 MB.
 const MOST_ROWS: u64 = 256 << 20;
 
@@ -70,16 +74,19 @@ const MOST_ROWS: u64 = 256 << 20;
 pub struct LocalHost {
     /// Private, so that nothing loosens it once suites hold programs of this host.
     policy: ProgramPolicy,
+    /// True for the host of a stored run's suite, whose options are not the user's.
+    is_of_stored: bool,
 }
 
 impl LocalHost {
     /// Creates a host with a policy for the model-written programs of its suites.
     pub fn new(policy: ProgramPolicy) -> Self {
-        LocalHost { policy }
+        LocalHost { policy, is_of_stored: false }
     }
 
     fn sandbox(&self, python: Option<&Path>) -> LazySandbox {
-        LazySandbox { python: python.map(Path::to_owned), policy: self.policy.clone(), pool: OnceLock::new() }
+        let python = python.map(Path::to_owned);
+        LazySandbox { python, policy: self.policy.clone(), is_of_stored: self.is_of_stored, pool: OnceLock::new() }
     }
 
     /// Checks the options of a built-in suite and finds its data.
@@ -103,7 +110,8 @@ impl LocalHost {
             let message = format!("this version of earnest has no suite {}", settings.suite);
             return Err(OptionError::data(message).help("`earnest suites` lists them"));
         };
-        let suite = suite.stored(&settings.suite_options, self).map_err(|error| {
+        let host = LocalHost { is_of_stored: true, ..self.clone() };
+        let suite = suite.stored(&settings.suite_options, &host).map_err(|error| {
             if error.kind != ErrorKind::Unreadable {
                 return error;
             }
@@ -200,6 +208,8 @@ pub struct ProgramPolicy {
     pub command: Option<SandboxCommand>,
     /// Permits programs to run although parts of the confinement are missing.
     pub unconfined: bool,
+    /// Interpreter that may be started because a stored run names it. It is started without limits, and the run may be somebody else's.
+    pub stored_python: Option<PathBuf>,
 }
 
 /// Starts the interpreter of a suite whose scoring runs model-written programs, with a warning if they are not confined; returns
@@ -221,6 +231,7 @@ pub fn start_programs(suite: &Suite, reporter: &mut dyn Reporter) -> Result<Opti
 struct LazySandbox {
     python: Option<PathBuf>,
     policy: ProgramPolicy,
+    is_of_stored: bool,
     pool: OnceLock<Result<SandboxRunner, OptionError>>,
 }
 
@@ -228,7 +239,14 @@ impl LazySandbox {
     fn settings(&self) -> Result<Settings, OptionError> {
         let settings = Settings::of_this_program()
             .map_err(|error| OptionError::programs(format!("cannot find this program's file: {error}")))?;
-        let ProgramPolicy { command, unconfined } = self.policy.clone();
+        let ProgramPolicy { command, unconfined, stored_python } = self.policy.clone();
+        if let Some(python) =
+            self.python.as_ref().filter(|python| self.is_of_stored && stored_python.as_ref() != Some(python))
+        {
+            let named = shortened(&python.display().to_string(), LONGEST_SHOWN);
+            return Err(OptionError::usage(format!("{named}, which only the stored run names, is not started"))
+                .help("if you trust it, name it by the setting `allow_python` too"));
+        }
         Ok(Settings { python: self.python.clone(), command, unconfined, ..settings })
     }
 
@@ -288,13 +306,33 @@ mod tests {
 
     #[test]
     fn two_hosts_of_a_process_have_two_policies() {
-        let open = LocalHost::new(ProgramPolicy { command: None, unconfined: true });
-        let isolated = ProgramPolicy { command: Some("bwrap --unshare-all".parse().unwrap()), unconfined: false };
+        let open = LocalHost::new(ProgramPolicy { unconfined: true, ..ProgramPolicy::default() });
+        let command = Some("bwrap --unshare-all".parse().unwrap());
+        let isolated = ProgramPolicy { command, ..ProgramPolicy::default() };
         let (isolated, closed) = (LocalHost::new(isolated), LocalHost::default());
         let settings = |host: &LocalHost| host.sandbox(None).settings().unwrap();
         assert!(settings(&open).unconfined && settings(&open).command.is_none());
         assert!(!settings(&isolated).unconfined && settings(&isolated).command.is_some());
         // Neither of the others has loosened the one that was given no policy.
         assert!(!settings(&closed).unconfined && settings(&closed).command.is_none());
+    }
+
+    #[test]
+    fn an_interpreter_that_only_a_stored_run_names_is_not_started() {
+        let [python, other] = ["/bin/python3", "/bin/other"].map(Path::new);
+        let host = |allowed: Option<&Path>, is_of_stored| {
+            let policy = ProgramPolicy { stored_python: allowed.map(Path::to_owned), ..ProgramPolicy::default() };
+            LocalHost { is_of_stored, ..LocalHost::new(policy) }
+        };
+        let settings = |host: LocalHost, python| host.sandbox(python).settings();
+        for refused in [host(None, true), host(Some(other), true)] {
+            let error = settings(refused, Some(python)).unwrap_err();
+            assert!(error.to_string().contains("/bin/python3") && error.help.is_some(), "{error}");
+        }
+        for permitted in [host(Some(python), true), host(None, false)] {
+            assert_eq!(settings(permitted, Some(python)).unwrap().python.as_deref(), Some(python));
+        }
+        // The embedded one is this program's own.
+        assert!(settings(host(None, true), None).unwrap().python.is_none());
     }
 }

@@ -2,7 +2,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{Missing, PYTHON_VARIABLE};
+use super::Missing;
 
 /// Failure to set up a sandbox.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum SandboxError {
     /// The worker in the user's isolation is of another version.
     #[error("the worker that '{command}' starts is earnest {found}, not {}", env!("CARGO_PKG_VERSION"))]
     OtherVersion { command: String, found: String },
-    /// The interpreter of the settings or of the environment is not usable.
+    /// The interpreter given with `--python` is not usable.
     #[error("cannot use the Python interpreter {}: {reason}", python.display())]
     Python { python: PathBuf, reason: String },
     /// No interpreter was named, and this build has none.
@@ -39,10 +39,11 @@ impl SandboxError {
             SandboxError::Python { .. } if cfg!(feature = "python") => Some(
                 "pass a CPython 3 executable to the setting `python`, or leave it out to use the embedded interpreter".into(),
             ),
-            // Commands on stored runs have no such setting.
-            SandboxError::Python { .. } | SandboxError::NoInterpreter => Some(format!(
-                "name a CPython 3 executable in the environment variable {PYTHON_VARIABLE}, or use an earnest with that feature"
-            )),
+            SandboxError::Python { .. } => Some("pass a CPython 3 executable to the setting `python`".into()),
+            SandboxError::NoInterpreter => Some(
+                "use an earnest with that feature; `gsm-symbolic` and `gsm-mini` also take a CPython 3 executable, the setting `python`"
+                    .into(),
+            ),
             SandboxError::SelfCheck { .. } | SandboxError::NotAWorker { .. } => {
                 Some("`earnest doctor` shows what the sandbox can use here".into())
             }

@@ -34,7 +34,7 @@ pub use confine::{Confinement, Missing, Part};
 pub use error::SandboxError;
 pub use outcome::{Exception, Number, Outcome};
 pub use pool::{Pool, Report};
-pub use settings::{CommandError, PYTHON_VARIABLE, SandboxCommand, Settings};
+pub use settings::{CommandError, SandboxCommand, Settings};
 pub use worker::serve_if_worker;
 
 /// Harness that both interpreters run.

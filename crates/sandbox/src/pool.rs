@@ -60,7 +60,6 @@ impl Pool {
     /// # Errors
     /// [`SandboxError`] if the worker cannot be started, cannot confine programs or fails its self-check.
     pub fn new(settings: Settings) -> Result<Self, SandboxError> {
-        let settings = settings.with_interpreter();
         let interpreter = match (&settings.python, &settings.command) {
             (None, _) => Interpreter::Embedded,
             (Some(python), None) => Interpreter::Cpython(cpython::probe(python)?),

@@ -2,16 +2,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Environment variable with the interpreter of programs that were built without the embedded one, where the settings name none.
-pub const PYTHON_VARIABLE: &str = "EARNEST_PYTHON";
-
 /// Settings of a [`Pool`](super::Pool).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Worker executable: a program whose `main` begins with [`serve_if_worker`](super::serve_if_worker).
     pub program: PathBuf,
-    /// CPython 3 executable that runs samples; `None` for the embedded interpreter, or, without the feature `python`, for that of
-    /// [`PYTHON_VARIABLE`].
+    /// CPython 3 executable that runs samples; `None` for the embedded interpreter.
     pub python: Option<PathBuf>,
     /// Command around every worker, which isolates it where the system cannot.
     pub command: Option<SandboxCommand>,
@@ -42,15 +38,6 @@ impl Settings {
             wall: Self::WALL,
             memory: Self::MEMORY,
         }
-    }
-
-    /// Returns these settings with the interpreter that runs samples: where none is named and none is embedded, that of the environment.
-    pub(super) fn with_interpreter(self) -> Self {
-        if cfg!(feature = "python") || self.python.is_some() {
-            return self;
-        }
-        let named = std::env::var_os(PYTHON_VARIABLE).filter(|value| !value.is_empty());
-        Settings { python: named.map(PathBuf::from), ..self }
     }
 
     /// Returns the default settings with the running program as the worker; its `main` must begin with

@@ -82,6 +82,7 @@ fn of_file(mut error: clap::Error, given: &[OsString], words: &[OsString]) -> cl
 pub fn definition() -> Definition {
     Cli::command().mut_subcommands(|command| match command.get_name() {
         "run" => command.mut_arg("devices", |devices| devices.hide(false)),
+        "resume" => command.mut_arg("allow_python", |option| option.hide(false)),
         name => match left_out::about(name) {
             Some(about) => command.about(about),
             None => command,
@@ -108,8 +109,6 @@ Environment variables:
   EARNEST_CACHE    folder for digests of large files [default: ~/.cache/earnest]
   EARNEST_DATA     new folder of the data of stored runs, if they were moved; also the questions of
                    gsm-symbolic, if --data is not given
-  EARNEST_PYTHON   CPython 3 for model-written Python, if --python is not given and this program was
-                   built without the feature python
   EARNEST_API_KEY, OPENAI_API_KEY
                    key of an endpoint (--engine openai); sent there and stored nowhere
   EARNEST_SERVE_KEY

@@ -153,6 +153,11 @@ pub struct SessionArgs {
     #[command(flatten)]
     pub confinement: ConfinementArgs,
 
+    /// Permit the interpreter FILE where a stored run names it (its --python): such a run may be somebody else's
+    // Shown by `resume`: the help of a suite has no stored run, and no room.
+    #[arg(long, value_name = "FILE", help_heading = "Model-written Python", hide = true)]
+    pub allow_python: Option<PathBuf>,
+
     #[command(flatten)]
     pub table: TableArgs,
 

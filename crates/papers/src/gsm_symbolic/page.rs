@@ -29,13 +29,14 @@ tbody th { font-weight: 400; } tr.own > * { background: color-mix(in srgb, var(-
   h3, .of { break-after: avoid; break-inside: avoid; } #figures .figures { display: block; } #figures figure { display: inline-block; width: 48%; vertical-align: top; margin: 0 1% .6rem 0; } }
 ";
 
-static TEMPLATES: [(&str, &str); 6] = [
+static TEMPLATES: [(&str, &str); 7] = [
     ("claims.html", include_str!("../../templates/gsm_symbolic/claims.html")),
     ("figures.html", include_str!("../../templates/gsm_symbolic/figures.html")),
     ("listing.html", include_str!("../../templates/gsm_symbolic/listing.html")),
     ("rows.html", include_str!("../../templates/gsm_symbolic/rows.html")),
     ("study.html", include_str!("../../templates/gsm_symbolic/study.html")),
     ("tables.html", include_str!("../../templates/gsm_symbolic/tables.html")),
+    ("tail.html", include_str!("../../templates/gsm_symbolic/tail.html")),
 ];
 
 static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| environment(&TEMPLATES));
@@ -88,7 +89,7 @@ pub fn page(study: &Study) -> Result<String, ReportError> {
         appendix: true,
         style: STYLE,
         footer: &study.paper,
-        tail: safe("<script>sortable(document); document.documentElement.classList.add(\"js\");</script>"),
+        tail: html("tail.html", context!())?,
     })
 }
 

@@ -133,6 +133,9 @@ impl Store {
                     continue;
                 }
             };
+            if !has_texts {
+                continue;
+            }
             let of_suite = plan.peek().filter(|planned| planned.index == index).map(|planned| &planned.item);
             let stored = questions.at(index);
             let of_store = stored.as_ref().ok().and_then(Option::as_ref).map(|stored| &stored.item);
@@ -143,8 +146,7 @@ impl Store {
                 note(if suite.is_none() && stored.is_err() { Kind::Question } else { Kind::NotPlanned }, name());
                 continue;
             };
-            let missing = of_store.is_none() && has_texts;
-            if missing || same_scorers.is_some() && of_store.is_some_and(|item| item != asked) {
+            if of_store.is_none() || same_scorers.is_some() && of_store.is_some_and(|item| item != asked) {
                 note(Kind::Question, name());
             }
             let tokens = sample.completion.as_ref().map(|completion| completion.tokens() as i64);
