@@ -208,12 +208,17 @@ fn hostile_programs_are_refused_without_confinement_and_say_so_with_permission()
     let page = earnest_on(&[], at, &["report", "m", "-o", "report.html"]);
     assert!(page.status.success(), "{:?}", texts(&page));
     assert!(std::fs::read_to_string(at.join("report.html")).unwrap().contains("UNCONFINED"));
-    // Scoring again and verifying run the programs too.
-    for words in [&["score", "m"][..], &["runs", "verify"]] {
-        let refused = earnest_on(&old_kernel, at, words);
-        let (out, err) = texts(&refused);
-        assert!(!refused.status.success() && format!("{out}{err}").contains("landlock"), "{words:?}: {out}{err}");
-    }
+    // Scoring again runs the programs too, and verifying does without where it cannot.
+    let refused = earnest_on(&old_kernel, at, &["score", "m", "--allow-python", python]);
+    let (out, err) = texts(&refused);
+    assert!(!refused.status.success() && out.is_empty() && err.contains("landlock"), "{out}{err}");
+    let verified = earnest_on(&old_kernel, at, &["runs", "verify", "--allow-python", python]);
+    let (out, err) = texts(&verified);
+    assert!(verified.status.success() && out.contains("(not scored again)") && err.contains("landlock"), "{out}{err}");
+    // An interpreter that only the stored run names is not started.
+    let verified = earnest_on(&[], at, &["runs", "verify"]);
+    let (out, err) = texts(&verified);
+    assert!(verified.status.success() && out.contains("(not scored again)") && err.contains(python), "{out}{err}");
 }
 
 fn isolation() -> Option<PathBuf> {
