@@ -8,7 +8,7 @@ use crate::EvalError;
 
 use earnest_results::store::{BULK_ROWS, Filter, RunRecord, Store};
 use earnest_results::suites::LocalHost;
-use earnest_results::{Manifest, Reporter, RunError, RunEvent, Sample, Status, folder, suites};
+use earnest_results::{Manifest, Reporter, RunError, RunEvent, Sample, Status, folder, results_option, suites};
 
 /// Number of differing samples that an error names.
 const SHOWN: usize = 3;
@@ -117,8 +117,8 @@ fn copy_folder(folder: &Path, store: &Store, host: &LocalHost, on_event: &mut On
         if let Some(fault) = other.examine(&run, suite.as_ref())?.first() {
             let message = format!("{} in {} is damaged: {fault}", run.manifest.run, other.path().display());
             return Err(EvalError::results(message).hint(format!(
-                "`earnest runs verify --results {}` shows all damage; nothing of this run was copied",
-                folder.display()
+                "`earnest runs verify{}` shows all damage; nothing of this run was copied",
+                results_option(folder)
             )));
         }
         copy(&other, &run, store, on_event)?;

@@ -213,21 +213,26 @@ pub fn known_suite(
     if run.manifest.settings.origin() == Origin::Log {
         return Ok(None);
     }
-    // Without its programs every answer that is one would seem to have lost its score.
-    let ready = suite_on(host, store, run).and_then(|suite| {
-        same_interpreter(run, start_programs(&suite, reporter)?)?;
-        Ok(suite)
-    });
-    match ready {
-        Ok(suite) => Ok(Some(suite)),
-        Err(error) if store.has_questions(run)? => {
-            let reason = error.help.map_or(error.message.clone(), |help| format!("{}; {help}", error.message));
-            let run = run.manifest.run.clone();
-            reporter.event(&RunEvent::notice(RunNotice::NotScoredAgain { run, reason }));
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
+    let error = match suite_on(host, store, run) {
+        // Without its programs every answer that is one would seem to have lost its score.
+        Ok(suite) => match start_programs(&suite, reporter) {
+            // An isolation of the user's that does not start is to be mended, and no reason to check less.
+            Err(error) if host.has_command() => return Err(error.into()),
+            Err(error) => error,
+            Ok(now) => match same_interpreter(run, now) {
+                Ok(()) => return Ok(Some(suite)),
+                Err(error) => error,
+            },
+        },
+        Err(error) => error,
+    };
+    if !store.has_questions(run)? {
+        return Err(error.into());
     }
+    let reason = error.help.map_or(error.message.clone(), |help| format!("{}; {help}", error.message));
+    let run = run.manifest.run.clone();
+    reporter.event(&RunEvent::notice(RunNotice::NotScoredAgain { run, reason }));
+    Ok(None)
 }
 
 /// Checks that programs run by the interpreter that ran those of a stored run, wherever that was: another one may give other values.

@@ -84,6 +84,11 @@ impl LocalHost {
         LocalHost { policy, is_of_stored: false }
     }
 
+    /// True if programs run in an isolation of the user's.
+    pub fn has_command(&self) -> bool {
+        self.policy.command.is_some()
+    }
+
     fn sandbox(&self, python: Option<&Path>) -> LazySandbox {
         let python = python.map(Path::to_owned);
         LazySandbox { python, policy: self.policy.clone(), is_of_stored: self.is_of_stored, pool: OnceLock::new() }
