@@ -46,13 +46,9 @@ pub struct FigureArgs {
 fn built_format() -> impl TypedValueParser<Value = FigureFormat> {
     EnumValueParser::<FigureFormat>::new().try_map(|format| match Format::from(format).is_built() {
         true => Ok(format),
-        false => Err(NOT_BUILT),
+        false => Err(Format::NOT_BUILT),
     })
 }
-
-/// The error of a format that needs a feature, with the next step, because clap prints nothing after a value's error.
-const NOT_BUILT: &str =
-    "this program was built without the feature `figures`, which PDF and PNG need; SVG needs no feature";
 
 impl FigureArgs {
     /// Writes figures into a folder, in every format; returns the paths of each figure. Figures of one name, such as those of the models
@@ -88,7 +84,7 @@ fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
 pub fn figure_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match format_of(&path) {
-        Some(format) if !format.is_built() => Err(NOT_BUILT.to_owned()),
+        Some(format) if !format.is_built() => Err(Format::NOT_BUILT.to_owned()),
         Some(_) => output::allowed(&path).map(|()| path).map_err(|error| error.to_string()),
         None => Err("a figure is a file that ends in .svg, .pdf or .png".to_owned()),
     }
