@@ -365,7 +365,8 @@ impl Lanes for Portable {
         let raw = unsafe { p.cast::<[u16; LANES]>().read_unaligned() };
         Portable(raw.map(|x| f32::from_bits(u32::from(x) << 16)))
     }
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn load_f16(p: *const u16) -> Self {
         // SAFETY: the caller has a vector at the pointer.
         let raw = unsafe { p.cast::<[u16; LANES]>().read_unaligned() };
@@ -376,7 +377,9 @@ impl Lanes for Portable {
         // SAFETY: the caller has a vector at the pointer.
         unsafe { p.cast::<[f32; LANES]>().write_unaligned(self.0) }
     }
-    #[inline(always)]
+    // On x86-64 only processors without FMA come here, where each lane is a call: in line they would be most of the kernels' code.
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn fma(self, a: Self, b: Self) -> Self {
         Portable(std::array::from_fn(|i| self.0[i].mul_add(a.0[i], b.0[i])))
     }

@@ -1,7 +1,7 @@
 //! Products against their definition.
 
-use candle_core::quantized::{GgmlDType, QTensor};
-use candle_core::{Device as CandleDevice, Tensor};
+use candle_core::quantized::GgmlDType;
+use earnest_models::checkpoint::{dequantise, quantise};
 
 use super::{Outcome, bits, get, put, round, worse};
 use crate::cuda::device::{Address, Device, DeviceError, Element, Out};
@@ -77,7 +77,7 @@ fn operands(
     (n, k): (usize, usize),
     rows: usize,
 ) -> Result<Operands, DeviceError> {
-    let failed = |error: candle_core::Error| DeviceError::Call { call: "quantising", why: error.to_string() };
+    let failed = |why: String| DeviceError::Call { call: "quantising", why };
     let values: Vec<f32> = (0..n * k).map(|i| ((i as f32 * 12.9898).sin() * 43_758.547).fract() * 0.2 - 0.05).collect();
     let dtype = match kind {
         Kind::Dense | Kind::E4m3 => None,
@@ -96,11 +96,8 @@ fn operands(
             (rounded, put(device, &bits(element, &values))?)
         }
         Some(dtype) => {
-            let tensor = Tensor::from_slice(&values, n * k, &CandleDevice::Cpu).map_err(failed)?;
-            let quantised = QTensor::quantize(&tensor, dtype).map_err(failed)?;
-            let exact = quantised.dequantize(&CandleDevice::Cpu).and_then(|t| t.to_vec1::<f32>()).map_err(failed)?;
-            let exact = exact.into_iter().map(|w| round(element, w)).collect();
-            let blocks = quantised.data().map_err(failed)?.into_owned();
+            let blocks = quantise(&values, dtype).map_err(failed)?;
+            let exact = dequantise(&blocks, dtype).map_err(failed)?.into_iter().map(|w| round(element, w)).collect();
             (exact, put(device, &repack(kind, blocks, k))?)
         }
     };

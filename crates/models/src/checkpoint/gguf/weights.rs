@@ -1,7 +1,7 @@
 //! Tensors of a GGUF file, read and dequantised one at a time.
 use super::super::hf::names::Place;
 use super::super::layout::mxfp4_of_gguf;
-use super::super::quantise::widen;
+use super::super::quantise::{dequantise, widen};
 use super::super::stored_values::read_values;
 use super::super::{BlockType, CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use super::arch::GgufArchitecture;
@@ -9,9 +9,7 @@ use super::file::{GgufFile, GgufTensor, GgufType};
 use super::names;
 use super::order::{column_order, latent_rows, row_order, take};
 use super::rope::RopeTensors;
-use candle_core::Device;
-use candle_core::quantized::{GgmlDType, QStorage, QTensor};
-use std::borrow::Cow;
+use candle_core::quantized::GgmlDType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -307,7 +305,7 @@ fn read(
         }
         _ => CheckpointError::io(&file.path, "it existed when the checkpoint was opened", e),
     };
-    let failed = |e: candle_core::Error| CheckpointError::Malformed {
+    let failed = |e: String| CheckpointError::Malformed {
         path: file.path.clone(),
         what: format!("tensor {name} cannot be dequantised: {e}"),
     };
@@ -319,9 +317,7 @@ fn read(
         let take = CHUNK.min(count - values.len());
         raw.truncate(take / block * size);
         input.read_exact(&mut raw).map_err(io)?;
-        let storage = QStorage::from_data(Cow::Borrowed(&raw), &Device::Cpu, dtype).map_err(failed)?;
-        let chunk = QTensor::new(storage, take).and_then(|t| t.dequantize(&Device::Cpu)).map_err(failed)?;
-        values.extend(chunk.to_vec1::<f32>().map_err(failed)?);
+        values.extend(dequantise(&raw, dtype).map_err(failed)?);
     }
     Ok(Values::F32(values))
 }

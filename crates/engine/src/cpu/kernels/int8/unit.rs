@@ -79,7 +79,9 @@ impl Int8Unit for PortableInt8 {
         // SAFETY: the caller has a vector at the pointer.
         unsafe { p.cast::<Self::Codes>().read_unaligned() }
     }
-    #[inline(always)]
+    // Not in line on x86-64, for the same reason as `Portable`'s product.
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn dot(mut sums: Self::Sums, codes: Self::Codes, x: i32) -> Self::Sums {
         let x = x.to_ne_bytes().map(|b| i32::from(b as i8));
         for (lane, sum) in sums.iter_mut().enumerate() {
@@ -89,7 +91,8 @@ impl Int8Unit for PortableInt8 {
         }
         sums
     }
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn dot_signed(mut sums: Self::Sums, values: Self::Codes, x: i32) -> Self::Sums {
         let x = x.to_ne_bytes().map(i32::from);
         for (lane, sum) in sums.iter_mut().enumerate() {
