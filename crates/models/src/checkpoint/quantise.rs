@@ -177,7 +177,10 @@ mod tests {
     #[test]
     fn what_is_not_whole_blocks_is_an_error() {
         assert_eq!(quantise(&[0.5; 40], GgmlDType::Q4_0).unwrap_err(), "40 weights are not whole blocks of 32");
-        assert_eq!(quantise_round_trip(&[0.5; 32], GgmlDType::Q6K).unwrap_err(), "32 weights are not whole blocks of 256");
+        assert_eq!(
+            quantise_round_trip(&[0.5; 32], GgmlDType::Q6K).unwrap_err(),
+            "32 weights are not whole blocks of 256"
+        );
         assert_eq!(dequantise(&[0; 35], GgmlDType::Q8_0).unwrap_err(), "35 bytes are not whole blocks of 34");
     }
 }
