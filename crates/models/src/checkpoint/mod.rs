@@ -46,7 +46,7 @@ pub use open::{Checkpoint, Format, METADATA_FILES};
 pub use other_engines::mistralrs_knows;
 pub(crate) use other_engines::next_step;
 pub use prompt_ids::{PromptIdsError, with_one_bos};
-pub use quantise::{dequantise, quantise};
+pub use quantise::{PartBlockError, dequantise, quantise};
 pub use random::BlockCopies;
 pub use tokenizer::Tokenizer;
 pub use tokenizer::text_stream::TextStream;

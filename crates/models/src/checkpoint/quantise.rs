@@ -4,6 +4,15 @@ use rayon::prelude::*;
 
 use super::{ElementType, Values};
 
+/// Weights or bytes that are not a whole number of blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{count} {of} are not whole blocks of {block}")]
+pub struct PartBlockError {
+    count: usize,
+    of: &'static str,
+    block: usize,
+}
+
 /// Widens values to f32.
 pub(super) fn widen(values: Values) -> Vec<f32> {
     match values {
@@ -51,18 +60,18 @@ macro_rules! with_block {
 ///
 /// # Errors
 /// If the values are not whole blocks.
-pub(super) fn quantise_round_trip(values: &[f32], dtype: GgmlDType) -> Result<Vec<f32>, String> {
+pub(super) fn quantise_round_trip(values: &[f32], dtype: GgmlDType) -> Result<Vec<f32>, PartBlockError> {
     whole(values.len(), dtype.block_size(), "weights")?;
     let piece = |piece: &[f32]| with_block!(dtype, Block => values_of::<Block>(&blocks_of(piece)));
     let pieces: Vec<Vec<f32>> = values.par_chunks(PIECE).map(piece).collect();
     Ok(pieces.concat())
 }
 
-/// Quantises to the bytes of blocks, in the same pieces as [`quantise_round_trip`].
+/// Quantises to the bytes of blocks, in parallel pieces of whole blocks.
 ///
 /// # Errors
 /// If the values are not whole blocks.
-pub fn quantise(values: &[f32], dtype: GgmlDType) -> Result<Vec<u8>, String> {
+pub fn quantise(values: &[f32], dtype: GgmlDType) -> Result<Vec<u8>, PartBlockError> {
     whole(values.len(), dtype.block_size(), "weights")?;
     let piece = |piece: &[f32]| with_block!(dtype, Block => bytes(&blocks_of::<Block>(piece)));
     let pieces: Vec<Vec<u8>> = values.par_chunks(PIECE).map(piece).collect();
@@ -73,13 +82,13 @@ pub fn quantise(values: &[f32], dtype: GgmlDType) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 /// If the bytes are not whole blocks.
-pub fn dequantise(blocks: &[u8], dtype: GgmlDType) -> Result<Vec<f32>, String> {
+pub fn dequantise(blocks: &[u8], dtype: GgmlDType) -> Result<Vec<f32>, PartBlockError> {
     whole(blocks.len(), dtype.type_size(), "bytes")?;
     Ok(with_block!(dtype, Block => values_of::<Block>(&from_bytes(blocks))))
 }
 
-fn whole(count: usize, block: usize, of: &str) -> Result<(), String> {
-    if count.is_multiple_of(block) { Ok(()) } else { Err(format!("{count} {of} are not whole blocks of {block}")) }
+fn whole(count: usize, block: usize, of: &'static str) -> Result<(), PartBlockError> {
+    if count.is_multiple_of(block) { Ok(()) } else { Err(PartBlockError { count, of, block }) }
 }
 
 fn blocks_of<T: GgmlType>(values: &[f32]) -> Vec<T> {
@@ -176,11 +185,17 @@ mod tests {
 
     #[test]
     fn what_is_not_whole_blocks_is_an_error() {
-        assert_eq!(quantise(&[0.5; 40], GgmlDType::Q4_0).unwrap_err(), "40 weights are not whole blocks of 32");
         assert_eq!(
-            quantise_round_trip(&[0.5; 32], GgmlDType::Q6K).unwrap_err(),
+            quantise(&[0.5; 40], GgmlDType::Q4_0).unwrap_err().to_string(),
+            "40 weights are not whole blocks of 32"
+        );
+        assert_eq!(
+            quantise_round_trip(&[0.5; 32], GgmlDType::Q6K).unwrap_err().to_string(),
             "32 weights are not whole blocks of 256"
         );
-        assert_eq!(dequantise(&[0; 35], GgmlDType::Q8_0).unwrap_err(), "35 bytes are not whole blocks of 34");
+        assert_eq!(
+            dequantise(&[0; 35], GgmlDType::Q8_0).unwrap_err().to_string(),
+            "35 bytes are not whole blocks of 34"
+        );
     }
 }

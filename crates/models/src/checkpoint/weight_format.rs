@@ -310,7 +310,7 @@ impl WeightFormat {
                 "{invalid} values are not finite: the file is damaged or the training diverged"
             )));
         }
-        quantise(&wide, dtype).map_err(failed)
+        quantise(&wide, dtype).map_err(|error| failed(error.to_string()))
     }
 
     /// Returns the type in which a matrix is held that the file has as `stored`.
@@ -376,10 +376,10 @@ impl WeightFormat {
                     return Ok(Tensor { shape, values: Values::F32(wide) });
                 }
                 Values::F32(match scheme.ggml() {
-                    Some(dtype) => quantise_round_trip(&wide, dtype).map_err(|what| CheckpointError::Quantise {
+                    Some(dtype) => quantise_round_trip(&wide, dtype).map_err(|error| CheckpointError::Quantise {
                         parameter: parameter.to_string(),
                         scheme: scheme.name(),
-                        what,
+                        what: error.to_string(),
                     })?,
                     None => nf4::round_trip(&wide),
                 })

@@ -1,7 +1,7 @@
 //! Products against their definition.
 
 use candle_core::quantized::GgmlDType;
-use earnest_models::checkpoint::{dequantise, quantise};
+use earnest_models::checkpoint::{PartBlockError, dequantise, quantise};
 
 use super::{Outcome, bits, get, put, round, worse};
 use crate::cuda::device::{Address, Device, DeviceError, Element, Out};
@@ -77,7 +77,7 @@ fn operands(
     (n, k): (usize, usize),
     rows: usize,
 ) -> Result<Operands, DeviceError> {
-    let failed = |why: String| DeviceError::Call { call: "quantising", why };
+    let failed = |error: PartBlockError| DeviceError::Call { call: "quantising", why: error.to_string() };
     let values: Vec<f32> = (0..n * k).map(|i| ((i as f32 * 12.9898).sin() * 43_758.547).fract() * 0.2 - 0.05).collect();
     let dtype = match kind {
         Kind::Dense | Kind::E4m3 => None,

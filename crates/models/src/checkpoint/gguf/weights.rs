@@ -1,7 +1,7 @@
 //! Tensors of a GGUF file, read and dequantised one at a time.
 use super::super::hf::names::Place;
 use super::super::layout::mxfp4_of_gguf;
-use super::super::quantise::{dequantise, widen};
+use super::super::quantise::{PartBlockError, dequantise, widen};
 use super::super::stored_values::read_values;
 use super::super::{BlockType, CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use super::arch::GgufArchitecture;
@@ -305,7 +305,7 @@ fn read(
         }
         _ => CheckpointError::io(&file.path, "it existed when the checkpoint was opened", e),
     };
-    let failed = |e: String| CheckpointError::Malformed {
+    let failed = |e: PartBlockError| CheckpointError::Malformed {
         path: file.path.clone(),
         what: format!("tensor {name} cannot be dequantised: {e}"),
     };
