@@ -43,10 +43,10 @@ done
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-# Unoptimised: what it says does not depend on that, it is built in a third of the time, and the usual program stays where it is. `--measure` builds it as users do.
+# Unoptimised and in a folder of its own: what it says does not depend on that, and it is built in a third of the time. `--measure` builds it as users do.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
-cargo build --locked --quiet -p earnest --no-default-features
-cp "$target/debug/earnest" "$folder/earnest"
+cargo build --locked --quiet -p earnest --no-default-features --target-dir "$target/features"
+cp "$target/features/debug/earnest" "$folder/earnest"
 
 failed=0
 # Arguments of the program, and words that its error must have; it exits with 2.
@@ -80,13 +80,20 @@ refused 'its feature `python`' run "$folder/functions.toml" --max-tokens 4 "${re
 # A CPython of the machine runs those of a suite; a stored run does not start it by itself.
 cpython=$(command -v python3)
 "$folder/earnest" run gsm-mini --prompt simple-code --python "$cpython" --limit 1 --max-tokens 4 --quiet --unconfined "${results[@]}" > "$folder/out"
-"$folder/earnest" runs verify --allow-python "$cpython" --unconfined "${results[@]}" > "$folder/out"
+"$folder/earnest" runs verify --allow-python "$cpython" --unconfined "${results[@]}" > "$folder/out" 2> "$folder/err"
 if grep -q 'not scored again' "$folder/out" || ! "$folder/earnest" runs verify "${results[@]}" > "$folder/out" 2> "$folder/err" || ! grep -q 'not scored again' "$folder/out"; then
   echo "earnest runs verify with and without an interpreter:"
-  cat "$folder/out"
+  cat "$folder/out" "$folder/err"
   failed=1
 fi
 "$folder/earnest" run arithmetic-bench --limit 2 --max-tokens 4 --quiet "${results[@]}" > "$folder/out"
+# SVG needs no feature.
+"$folder/earnest" profile --skills add_Integer --budget 6 --quiet "${results[@]}" -o "$folder/page.html" --figures "$folder/figures" > "$folder/out" 2> "$folder/err"
+grep -q '<svg' "$folder"/figures/*.svg || {
+  echo "earnest profile --figures draws no SVG:"
+  cat "$folder/out" "$folder/err"
+  failed=1
+}
 grep -q 'built without *figures, python, serve, train, view' <("$folder/earnest" doctor "${results[@]}") || {
   echo "earnest doctor does not say what was left out"
   failed=1

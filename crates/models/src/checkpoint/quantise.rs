@@ -25,7 +25,7 @@ pub(super) fn widen(values: Values) -> Vec<f32> {
 /// Weights quantised at a time; a multiple of every block size.
 const PIECE: usize = 1 << 16;
 
-/// Evaluates an expression with `$T`, the block of a type of weights. candle's tensors choose it too, and bring all of their
+/// Evaluates an expression with `$T`, the block of a type of weights. A tensor of candle's would choose it too, and bring all of candle's
 /// operations into the program.
 macro_rules! with_block {
     ($dtype:expr, $T:ident => $body:expr) => {{
@@ -148,8 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Every type that a file or `--quant` can have.
-    const TYPES: [GgmlDType; 14] = [
+    const TYPES: [GgmlDType; 15] = [
         GgmlDType::F32,
         GgmlDType::F16,
         GgmlDType::BF16,
@@ -158,6 +157,7 @@ mod tests {
         GgmlDType::Q5_0,
         GgmlDType::Q5_1,
         GgmlDType::Q8_0,
+        GgmlDType::Q8_1,
         GgmlDType::Q2K,
         GgmlDType::Q3K,
         GgmlDType::Q4K,

@@ -377,7 +377,8 @@ impl Lanes for Portable {
         // SAFETY: the caller has a vector at the pointer.
         unsafe { p.cast::<[f32; LANES]>().write_unaligned(self.0) }
     }
-    // On x86-64 only processors without FMA come here, where each lane is a call: in line they would be most of the kernels' code.
+    // On x86-64 only processors without AVX2, FMA or F16C compute products here, where each lane is a call: in line they would be most of the
+    // kernels' code. Rows of an embedding are read by `load_f16` on all of them.
     #[cfg_attr(target_arch = "x86_64", inline(never))]
     #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn fma(self, a: Self, b: Self) -> Self {
