@@ -48,6 +48,11 @@ export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
 cargo build --locked --quiet -p earnest --no-default-features --target-dir "$target/features"
 cp "$target/features/debug/earnest" "$folder/earnest"
 
+# Tests of what a crate without its feature says.
+tests=$(cargo test --locked --quiet -p earnest-report --no-default-features --lib --target-dir "$target/features" a_format_that_is_not_built)
+echo "$tests"
+grep -q '1 passed' <<< "$tests"
+
 failed=0
 # Arguments of the program, and words that its error must have; it exits with 2.
 refused() {
@@ -87,13 +92,6 @@ if grep -q 'not scored again' "$folder/out" || ! "$folder/earnest" runs verify "
   failed=1
 fi
 "$folder/earnest" run arithmetic-bench --limit 2 --max-tokens 4 --quiet "${results[@]}" > "$folder/out"
-# SVG needs no feature.
-"$folder/earnest" profile --skills add_Integer --budget 6 --quiet "${results[@]}" -o "$folder/page.html" --figures "$folder/figures" > "$folder/out" 2> "$folder/err"
-grep -q '<svg' "$folder"/figures/*.svg || {
-  echo "earnest profile --figures draws no SVG:"
-  cat "$folder/out" "$folder/err"
-  failed=1
-}
 grep -q 'built without *figures, python, serve, train, view' <("$folder/earnest" doctor "${results[@]}") || {
   echo "earnest doctor does not say what was left out"
   failed=1

@@ -155,6 +155,16 @@ mod tests {
         assert_eq!(f64::from(number(16)), figure.width * f64::from(SCALE));
     }
 
+    #[cfg(not(feature = "figures"))]
+    #[test]
+    fn a_format_that_is_not_built_names_its_feature() {
+        assert!(Format::Svg.draw(&figure()).unwrap().starts_with(b"<?xml"));
+        for format in [Format::Pdf, Format::Png] {
+            assert!(!format.is_built());
+            assert!(format.draw(&figure()).unwrap_err().to_string().contains("`figures`"));
+        }
+    }
+
     #[cfg(feature = "figures")]
     #[test]
     fn pixels_have_the_colours_of_the_series() {
