@@ -30,6 +30,7 @@ use earnest_tasks::suite::registry::OptionValues;
   earnest profile --model model.gguf --skills integers,word-problems --budget 24
   earnest profile --compare profile-small profile-large -o both.html
 
+The prompt comes first: every form that the model takes is tried on short questions, and the best one asks the rest. \
 Every skill is asked at the lengths that say most about its limit, until the 95 % interval is narrow enough or the budget is spent. Questions \
 and answers are samples of a run of the suite `profile`: the same command continues an interrupted one, and `earnest samples RUN --error carry` \
 shows single mistakes.")]
@@ -39,9 +40,14 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
     pub model: Option<PathBuf>,
 
-    /// Prompt format: `chat` uses the checkpoint's chat template, `raw` plain text, `auto` chat if there is a template [default: auto]
+    /// Prompt format: `chat` uses the checkpoint's chat template, `raw` plain text; `auto` asks in the form in which the model has most short
+    /// questions right, of chat and raw text, each with and without worked examples [default: auto]
     #[arg(long, value_name = "PROMPT", help_heading = "Model")]
     pub prompt: Option<Prompts>,
+
+    /// Worked examples before each question, 0 to 8 [default: whichever of 0 and 3 is better]
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub shots: Option<usize>,
 
     #[command(flatten)]
     pub target: TargetArgs,
@@ -85,7 +91,7 @@ pub struct ProfileArgs {
     pub generation: GenerationArgs,
 
     /// Compare two stored numeracy profiles by their runs, instead of measuring one
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "thinking_budgets", "new"], help_heading = "Results")]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "thinking_budgets", "shots", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
 
     /// Start a new run instead of continuing or reporting an earlier one
@@ -137,6 +143,9 @@ fn measure(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
     let mut options = OptionValues::default();
     if !args.skills.is_empty() {
         options.set("skills", args.skills.iter().map(Into::into).collect());
+    }
+    if let Some(shots) = args.shots {
+        options.set("shots", vec![shots.to_string().into()]);
     }
     if !args.thinking_budgets.is_empty() {
         options.set("thinking-budgets", args.thinking_budgets.iter().map(Into::into).collect());

@@ -17,7 +17,7 @@ static SHARED: [(&str, &str); 2] = [
 ];
 
 /// Templates of the report and of the numeracy profile.
-static TEMPLATES: [(&str, &str); 20] = [
+static TEMPLATES: [(&str, &str); 21] = [
     ("anatomy.html", include_str!("../templates/anatomy.html")),
     ("browser.html", include_str!("../templates/browser.html")),
     ("chapter.html", include_str!("../templates/chapter.html")),
@@ -34,6 +34,7 @@ static TEMPLATES: [(&str, &str); 20] = [
     ("provenance.html", include_str!("../templates/provenance.html")),
     ("results.html", include_str!("../templates/results.html")),
     ("rising.html", include_str!("../templates/rising.html")),
+    ("screening.html", include_str!("../templates/screening.html")),
     ("skills.html", include_str!("../templates/skills.html")),
     ("tail.html", include_str!("../templates/tail.html")),
     ("tables.html", include_str!("../templates/tables.html")),

@@ -3,6 +3,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use earnest_tasks::suite::registry::Mode;
 use earnest_tasks::suite::{Answered, Item, Score, Suite};
 
 /// Limit of scoring threads: scoring is cheap, or waits for other processes.
@@ -67,7 +68,9 @@ pub fn score_completion(
         Some(true) => suite.scoring.opened_thinking(item).or(opened_thinking),
         None => opened_thinking,
     };
-    let opened_thinking = opened_thinking.filter(|_| item.continuations.is_empty());
+    // Raw text beside conversations opens no thinking.
+    let is_raw = item.segments.mode == Some(Mode::Raw);
+    let opened_thinking = opened_thinking.filter(|_| item.continuations.is_empty() && !is_raw);
     let whole = opened_thinking.map(|marker| format!("{marker}{completion}"));
     let answered = Answered { completion: whole.as_deref().unwrap_or(completion), truncated };
     let mut score = suite.score(item, &answered);
@@ -80,8 +83,7 @@ pub fn score_completion(
 mod tests {
     use super::*;
     use earnest_tasks::suite::ThinkingText;
-    use earnest_tasks::suite::nupa::Adapter;
-    use earnest_tasks::suite::profile::{ProfileOptions, ProfileSuite, ThinkingBudgets, Way};
+    use earnest_tasks::suite::profile::{ProfileOptions, ProfileSuite, PromptForm, ThinkingBudgets, Way};
 
     #[test]
     fn items_with_a_switch_of_their_own_are_scored_alike_whatever_the_first_prompt_opened() {
@@ -90,7 +92,7 @@ mod tests {
             skills: Vec::new(),
             notations: false,
             thinking: Some(thinking),
-            adapter: Adapter::Chat,
+            forms: vec![PromptForm { mode: Mode::Chat, shots: 0 }],
             ..ProfileOptions::default()
         };
         for text in [ThinkingText::Stripped, ThinkingText::Kept] {

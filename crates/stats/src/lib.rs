@@ -23,7 +23,7 @@ pub use clustered::{ClusterError, ClusteredMean, clustered_mean, paired_differen
 pub use correlation::{Coefficient, Correlation, CorrelationError, correlation};
 pub use interval::{Estimate, Stratum, Z95, cluster_robust_se, clustered_wilson, mean, stratified, wilson};
 pub use kolmogorov_smirnov::{KsError, KsMethod, KsTest, kolmogorov_smirnov};
-pub use mcnemar::{McNemar, PairedCounts, mcnemar};
+pub use mcnemar::{McNemar, PairedCounts, early_look, mcnemar};
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use paired_score::paired_score_interval;
 pub use power::{ClusteredDesign, Direction, PairedDesign, PowerError, Rates};

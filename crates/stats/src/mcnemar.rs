@@ -60,6 +60,14 @@ pub fn mcnemar(counts: &PairedCounts) -> McNemar {
     }
 }
 
+/// Exact p value of pairs that were looked at once before the end: that of the first pairs where it is at most `spent`, so that no more were asked; else that
+/// of all pairs, with `spent` added. Under the null hypothesis it is at most any level above `spent` with at most that probability, because the
+/// first look is at most `spent` with at most that one.
+pub fn early_look(first: &PairedCounts, all: &PairedCounts, spent: f64) -> f64 {
+    let early = mcnemar(first).exact_p;
+    if early <= spent { early } else { (mcnemar(all).exact_p + spent).min(1.0) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -394,7 +394,7 @@ pub(super) fn suite(
     let suite = match &settings.questions {
         Questions::Chosen(choice) => {
             let (mode, endpoint) = (prompter.mode(), model.endpoint().is_some());
-            choice.suite(Channel { mode, endpoint, thinking: prompter.thinking() })?
+            choice.suite(Channel { mode, endpoint, thinking: prompter.thinking(), takes: prompter.takes() })?
         }
         Questions::Suite(suite) => suite.clone(),
     };

@@ -5,12 +5,13 @@ use super::PromptSource;
 use earnest_answer::opened_by;
 use earnest_models::checkpoint::{ChatMessage, PromptIdsError, with_one_bos};
 use earnest_results::{Mode, ModeRequest, SystemPlace};
-use earnest_tasks::suite::Segments;
-use earnest_tasks::suite::registry::TemplateThinking;
+use earnest_tasks::suite::registry::{Takes, TemplateThinking};
+use earnest_tasks::suite::{Segments, Shot};
 
-/// Renders prompts for one checkpoint in one mode.
+/// Renders prompts for one checkpoint in one mode, but for those with a mode of their own.
 pub struct Prompter<'a> {
     source: &'a dyn PromptSource,
+    request: ModeRequest,
     mode: Mode,
     system: SystemPlace,
 }
@@ -109,7 +110,7 @@ impl<'a> Prompter<'a> {
             (ModeRequest::Chat, false) => return Err(PromptError::NoTemplate),
         };
         let system = if mode == Mode::Chat { system_place(source) } else { SystemPlace::Own };
-        Ok(Prompter { source, mode, system })
+        Ok(Prompter { source, request, mode, system })
     }
 
     /// Returns the tokenizer and chat template.
@@ -129,7 +130,7 @@ impl<'a> Prompter<'a> {
 
     pub fn render(&self, segments: &Segments) -> Result<Rendered, PromptError> {
         if !self.source.tokenises() {
-            return Ok(match self.mode {
+            return Ok(match self.mode_of(segments) {
                 Mode::Raw => Rendered::untokenised(raw_text(segments), None),
                 Mode::Chat => Rendered::messages(conversation(segments, self.system)),
             });
@@ -139,7 +140,7 @@ impl<'a> Prompter<'a> {
 
     /// Returns the text of a prompt before tokenising; the conversation as JSON if the endpoint has the chat template.
     pub fn text(&self, segments: &Segments) -> Result<String, PromptError> {
-        match self.mode {
+        match self.mode_of(segments) {
             Mode::Raw => Ok(raw_text(segments)),
             Mode::Chat if !self.source.tokenises() => Ok(Rendered::messages(conversation(segments, self.system)).text),
             Mode::Chat => {
@@ -150,6 +151,25 @@ impl<'a> Prompter<'a> {
                 }
             }
         }
+    }
+
+    /// Returns the mode of a prompt.
+    fn mode_of(&self, segments: &Segments) -> Mode {
+        segments.mode.unwrap_or(self.mode)
+    }
+
+    /// Returns the forms of prompts that the model takes: those of the mode that was asked for, or all where none was.
+    pub fn takes(&self) -> Takes {
+        if self.request != ModeRequest::Auto && self.mode == Mode::Raw {
+            return Takes::only(Mode::Raw);
+        }
+        // An endpoint with a chat API takes messages alone.
+        let raw = self.request == ModeRequest::Auto && (self.mode == Mode::Raw || self.source.tokenises());
+        let question = Segments { system: Some("Answer with a number.".to_owned()), ..Segments::question("1 + 1 =") };
+        let shot = Shot { question: "2 + 2 =".to_owned(), answer: "4".to_owned() };
+        let with_turns = Segments { shots: vec![shot], ..question.clone() };
+        let chat = self.mode == Mode::Chat && self.text(&question).is_ok();
+        Takes { chat, turns: chat && self.text(&with_turns).is_ok(), raw }
     }
 
     /// Returns what the chat template makes of thinking; none where no template is used, it is an endpoint's, or it knows no thinking.

@@ -7,7 +7,9 @@ use serde::Serialize;
 use earnest_stats::psychometric::{Counted, Limit};
 use earnest_stats::{Z95, wilson};
 use earnest_tasks::anatomy::{Calculation, ErrorClass, Written, of_sample, wrong_positions};
-use earnest_tasks::suite::profile::{Family, NAME, Notation, ProfileOptions, SkillResult, ThinkingTask, results};
+use earnest_tasks::suite::profile::{
+    Family, FormCount, NAME, Notation, ProfileOptions, PromptForm, SkillResult, ThinkingTask, best_form, results,
+};
 
 use super::notations::Notations;
 use super::thinking::ThinkingAnswers;
@@ -39,6 +41,11 @@ pub struct NumeracyProfile {
     pub failed: usize,
     /// Seconds of generation.
     pub seconds: f64,
+    /// Form of the prompts: `chat`, `raw`, or either with a number of worked examples, as in `raw+3`; none while the screening is not over.
+    pub form: Option<String>,
+    /// Answers to the screening by form; empty where one form was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub screening: Vec<FormShare>,
     pub skills: Vec<SkillProfile>,
     pub anatomy: Anatomy,
     /// The same sums in several notations, plain digits first.
@@ -49,6 +56,20 @@ pub struct NumeracyProfile {
     /// Results of the skills, from which the rest is computed.
     #[serde(skip)]
     pub(super) results: Vec<SkillResult>,
+}
+
+/// Share of right answers to the screening in a form of prompts, with its 95 % interval.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FormShare {
+    pub form: String,
+    /// The form for people.
+    pub title: String,
+    pub right: usize,
+    /// Questions asked, those without an answer included; forms that have all right are asked longer ones too.
+    pub asked: usize,
+    pub share: f64,
+    pub low: f64,
+    pub high: f64,
 }
 
 /// Limits of a skill.
@@ -183,15 +204,25 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     let mut notations = Notations::default();
     let mut thinking = ThinkingAnswers::default();
     let mut asked = 0;
+    let count = |&form: &PromptForm| FormCount { form, right: 0, asked: 0 };
+    let mut forms: Vec<FormCount> = options.forms.iter().map(count).collect();
     for sample in store.samples(run, Filter::default()).indexed() {
         let (index, sample) = sample?;
         tokens += sample.completion.as_ref().map_or(0, |completion| completion.tokens() as u64);
+        let screened = PromptForm::of_task(&sample.task);
+        if let Some(count) = forms.iter_mut().find(|count| Some(count.form) == screened) {
+            count.asked += 1;
+            count.right += usize::from(sample.score.as_ref().is_some_and(|score| score.correct));
+        }
         let length = sample.covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok());
         let (Some(score), Some(length)) = (&sample.score, length) else {
             failed += 1;
             continue;
         };
         asked += 1;
+        if screened.is_some() {
+            continue;
+        }
         if let Some(notation) = Notation::of_task(&sample.task) {
             notations.add(notation, index, sample);
             continue;
@@ -224,6 +255,8 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     let tasks: Vec<&str> = skills.iter().map(|skill| skill.task.as_str()).collect();
     let is_counted = |row: &PositionRow| row.positions.iter().chain(&row.decimals).any(|cell| cell.1 > 0);
     let positions = tasks.iter().filter_map(|&task| positions.remove(task).filter(is_counted)).collect();
+    // Other questions follow the screening.
+    let is_over = forms.len() == 1 || forms.iter().map(|count| count.asked).sum::<usize>() < asked + failed;
     Ok(NumeracyProfile {
         format: PROFILE_FORMAT,
         run: manifest.run.clone(),
@@ -233,12 +266,21 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         tokens,
         failed,
         seconds: manifest.generation_s,
+        form: best_form(&forms).filter(|_| is_over).map(|form| form.to_string()),
+        screening: if forms.len() > 1 { forms.iter().filter_map(form_share).collect() } else { Vec::new() },
         anatomy: Anatomy { missed, positions, ..anatomy(&tasks, &wrong) },
         notations: notations.results(store, run)?,
         thinking: thinking.results(options.thinking.as_ref()),
         skills,
         results,
     })
+}
+
+fn form_share(count: &FormCount) -> Option<FormShare> {
+    let FormCount { form, right, asked } = *count;
+    let share = wilson(right as f64, asked as f64, Z95)?;
+    let (title, form) = (form.title(), form.to_string());
+    Some(FormShare { form, title, right, asked, share: share.value, low: share.low, high: share.high })
 }
 
 fn skill(result: &SkillResult) -> SkillProfile {
@@ -276,6 +318,11 @@ fn anatomy(tasks: &[&str], wrong: &[WrongAnswer]) -> Anatomy {
 }
 
 impl NumeracyProfile {
+    /// The form of the prompts for people; none while the screening is not over.
+    pub fn form_title(&self) -> Option<String> {
+        Some(self.form.as_ref()?.parse::<PromptForm>().ok()?.title())
+    }
+
     /// The skill of this task.
     pub fn skill(&self, task: &str) -> Option<&SkillProfile> {
         self.skills.iter().find(|skill| skill.task == task)

@@ -13,8 +13,8 @@ mod thinking;
 mod thinking_page;
 
 pub use compare::{LimitDifference, differences};
-pub use document::{Anatomy, ClassShare, NumeracyProfile, PositionRow, SkillProfile, TaskErrors, profile};
-pub use notations::NotationResult;
+pub use document::{Anatomy, ClassShare, FormShare, NumeracyProfile, PositionRow, SkillProfile, TaskErrors, profile};
+pub use notations::{NotationResult, NotationVerdict};
 pub use page::{figures, page};
 pub use text::{comparison_text, limit_text, text};
 pub use thinking::{CapResult, Gain, ThinkingResult};

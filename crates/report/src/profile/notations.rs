@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use earnest_stats::mcnemar::{PairedCounts, mcnemar};
+use earnest_stats::mcnemar::PairedCounts;
 use earnest_stats::{holm, paired_score_interval};
-use earnest_tasks::suite::profile::{Notation, NotationQuestion};
+use earnest_tasks::suite::profile::{Notation, NotationQuestion, notation_p};
 
 use crate::ReportError;
 use earnest_eval::PromptRenderer;
@@ -14,6 +14,24 @@ use earnest_results::store::{RunRecord, Store};
 
 /// Level at which a difference holds.
 const LEVEL: f64 = 0.05;
+
+/// Largest difference of shares that counts as none.
+const ALIKE: f64 = 0.2;
+
+/// Share of right answers in plain digits below which there is too little to lose.
+const ENOUGH: f64 = 0.5;
+
+/// What the answers say about a notation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotationVerdict {
+    /// The difference to plain digits holds.
+    Differs,
+    /// No difference holds, and the interval is within 20 points.
+    Alike,
+    /// Neither: a difference of 20 points may be there.
+    NotDecided,
+}
 
 /// Answers in a notation, beside those to the same numbers in plain digits.
 #[derive(Debug, Clone, Serialize)]
@@ -33,6 +51,8 @@ pub struct NotationResult {
     pub p_holm: Option<f64>,
     /// True if it is below 5 %.
     pub holds: bool,
+    /// None for plain digits themselves.
+    pub verdict: Option<NotationVerdict>,
     /// An example of the operands, as asked.
     pub example: String,
     /// Tokens of the example, bytes of a part of a character as `<E0>`; none if the model's tokenizer is not at hand.
@@ -43,7 +63,7 @@ pub struct NotationResult {
 #[derive(Default)]
 pub(super) struct Notations {
     /// By notation: correctness by the number of the question.
-    right: BTreeMap<Notation, BTreeMap<u64, bool>>,
+    right: BTreeMap<Notation, BTreeMap<usize, bool>>,
     length: usize,
     question: NotationQuestion,
     /// The first sample of each notation with its index in the plan.
@@ -56,7 +76,7 @@ impl Notations {
         let (Some(pair), Some(score)) = (number("pair"), &sample.score) else { return };
         self.length = number("length").map_or(self.length, |length| length as usize);
         self.question = NotationQuestion::of(&sample.covariates);
-        self.right.entry(notation).or_default().insert(pair, score.correct);
+        self.right.entry(notation).or_default().insert(pair as usize, score.correct);
         self.first.entry(notation).or_insert((index, sample));
     }
 
@@ -87,35 +107,45 @@ impl Notations {
                 high: None,
                 p_holm: None,
                 holds: false,
+                verdict: None,
                 example,
                 tokens,
             };
             if let Some(plain) = plain.filter(|_| notation != Notation::Plain) {
-                let counts =
-                    PairedCounts::of(answers.iter().filter_map(|(pair, right)| Some((*plain.get(pair)?, *right))));
-                let pairs = counts.both + counts.first_only + counts.second_only + counts.neither;
+                let paired = |(index, right): (&usize, &bool)| Some((*index, (*plain.get(index)?, *right)));
+                let pairs: BTreeMap<usize, (bool, bool)> = answers.iter().filter_map(paired).collect();
+                let counts = PairedCounts::of(pairs.values().copied());
                 if let Some((low, high)) = paired_score_interval(&counts, 0.95) {
                     let gained = counts.second_only as f64 - counts.first_only as f64;
-                    (result.difference, result.low, result.high) = (Some(gained / pairs as f64), Some(low), Some(high));
-                    p_values.push(mcnemar(&counts).exact_p);
+                    (result.difference, result.low, result.high) = (Some(gained / pairs.len() as f64), Some(low), Some(high));
+                    p_values.push(notation_p(&pairs));
                 }
             }
             found.push(result);
         }
         let adjusted = holm(&p_values).unwrap_or(p_values);
+        let enough = found.first().is_some_and(has_enough);
         let compared = found.iter_mut().filter(|result| result.difference.is_some());
         for (result, p) in compared.zip(adjusted) {
             (result.p_holm, result.holds) = (Some(p), p < LEVEL);
+            result.verdict = Some(verdict(result, enough));
         }
         Ok(found)
     }
 }
 
-/// True if a notation in which nothing is right would differ from plain digits, of which so many are, after Holm's adjustment over this
-/// many notations.
-pub(super) fn can_tell(plain: &NotationResult, compared: usize) -> bool {
-    let counts = PairedCounts { first_only: plain.right as u64, ..PairedCounts::default() };
-    mcnemar(&counts).exact_p * (compared as f64) < LEVEL
+fn verdict(result: &NotationResult, enough: bool) -> NotationVerdict {
+    let within = |end: Option<f64>| end.is_some_and(|end| end.abs() <= ALIKE);
+    match result.holds {
+        true => NotationVerdict::Differs,
+        false if enough && within(result.low) && within(result.high) => NotationVerdict::Alike,
+        false => NotationVerdict::NotDecided,
+    }
+}
+
+/// True if so much is right in plain digits that a loss would show.
+pub(super) fn has_enough(plain: &NotationResult) -> bool {
+    plain.right as f64 >= ENOUGH * plain.asked as f64
 }
 
 /// The numbers of a question as they are written there.
@@ -168,21 +198,27 @@ mod tests {
     }
 
     #[test]
-    fn few_right_in_plain_digits_tell_nothing() {
-        let plain = |right| NotationResult {
-            notation: Notation::Plain,
+    fn verdicts_need_a_narrow_interval_and_something_to_lose() {
+        let result = |holds, low, high| NotationResult {
+            notation: Notation::Words,
             question: NotationQuestion::Sum,
             length: 4,
-            right,
+            right: 16,
             asked: 32,
-            difference: None,
-            low: None,
-            high: None,
-            p_holm: None,
-            holds: false,
+            difference: Some(0.0),
+            low: Some(low),
+            high: Some(high),
+            p_holm: Some(0.5),
+            holds,
+            verdict: None,
             example: String::new(),
             tokens: None,
         };
-        assert!(!can_tell(&plain(8), 8) && can_tell(&plain(9), 8) && !can_tell(&plain(0), 1));
+        assert_eq!(verdict(&result(true, -0.9, -0.5), true), NotationVerdict::Differs);
+        assert_eq!(verdict(&result(false, -0.12, 0.08), true), NotationVerdict::Alike);
+        assert_eq!(verdict(&result(false, -0.12, 0.08), false), NotationVerdict::NotDecided);
+        assert_eq!(verdict(&result(false, -0.25, 0.01), true), NotationVerdict::NotDecided);
+        let plain = |right| NotationResult { right, ..result(false, 0.0, 0.0) };
+        assert!(!has_enough(&plain(15)) && has_enough(&plain(16)));
     }
 }

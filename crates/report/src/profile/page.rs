@@ -6,9 +6,12 @@ use earnest_stats::psychometric::Limit;
 use earnest_tasks::suite::profile::Family;
 
 use super::compare::label;
-use super::notations::can_tell;
-use super::text::{limit_text, p_text};
-use super::{LimitDifference, NotationResult, NumeracyProfile, SkillProfile, anatomy_page, thinking_page};
+use super::notations::has_enough;
+use super::text::{limit_text, p_text, prompt};
+use super::{
+    FormShare, LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile, anatomy_page,
+    thinking_page,
+};
 use crate::ReportError;
 use crate::markup::{Markup, drawing, html};
 use crate::page::{Frame, Sections, framed};
@@ -32,6 +35,13 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> R
     let mut sections = Sections::default();
     let mut section = |id: &str, title: &str, lead: &str, content| sections.section(id, title, lead, content);
     section("limits", "Digit limits", "", all_limits(profiles, differences)?);
+    section(
+        "prompt",
+        "What the prompt costs",
+        "The same short questions in every form of prompt; the profile is asked in the form with most right answers, of equals the first. \
+         Forms that have all right are told apart by longer questions. Intervals are 95 %.",
+        each(screening)?,
+    );
     section("differences", "Differences that hold", "", held(profiles, differences, &labels)?);
     section("rising", "Success that does not fall with the length", "", rising(profiles)?);
     section(
@@ -52,7 +62,8 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> R
         "notations",
         "The same numbers, written otherwise",
         "Paired by the operands with plain digits: difference of the shares of right answers with Tango's 95 % interval; bold holds after \
-         Holm's adjustment. Boxes are the tokens that the model gets; <E0> is a byte of a character in several tokens.",
+         Holm's adjustment. Without a difference that holds, a notation is alike if the interval is within 20 points, else it is not decided. \
+         Boxes are the tokens that the model gets; <E0> is a byte of a character in several tokens.",
         each(notations)?,
     );
     section(
@@ -88,7 +99,7 @@ fn all_limits(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) ->
             profile.seconds,
             counted(asked().filter(|skill| skill.narrow).count(), "interval"),
         );
-        context!(label => label(profiles, index), counts, finished => profile.finished)
+        context!(label => label(profiles, index), counts, prompt => prompt(profile), finished => profile.finished)
     };
     let drawn = |family: &Family| panel(*family, profiles, differences).map(|figure| drawing(&figure));
     let stacks: Value = STACKS.iter().map(|stack| stack.iter().filter_map(drawn).collect::<Value>()).collect();
@@ -188,6 +199,25 @@ pub(super) fn points([difference, low, high]: [f64; 3], holds: bool) -> Value {
     context!(difference, interval => format!("[{low}, {high}]"), holds)
 }
 
+/// Right answers by form of the prompts; nothing where one form was asked for.
+fn screening(profile: &NumeracyProfile) -> Markup {
+    let row = |one: &FormShare| {
+        let [low, high] = [one.low, one.high].map(|end| format!("{:.0}", 100.0 * end));
+        let (right, share) = (format!("{}/{}", one.right, one.asked), format!("{:.0}", 100.0 * one.share));
+        let asked = Some(&one.form) == profile.form.as_ref();
+        context!(title => &one.title, right, share, interval => format!("[{low}, {high}]"), asked)
+    };
+    html("screening.html", context!(forms => profile.screening.iter().map(row).collect::<Value>()))
+}
+
+fn verdict_text(verdict: NotationVerdict) -> &'static str {
+    match verdict {
+        NotationVerdict::Differs => "differs",
+        NotationVerdict::Alike => "alike",
+        NotationVerdict::NotDecided => "not decided",
+    }
+}
+
 fn notations(profile: &NumeracyProfile) -> Markup {
     let Some(plain) = profile.notations.first() else { return Ok(Value::from("")) };
     let row = |one: &NotationResult| {
@@ -196,13 +226,13 @@ fn notations(profile: &NumeracyProfile) -> Markup {
             name => one.notation.name().replace('_', " "),
             right => format!("{}/{}", one.right, one.asked),
             difference => difference.map(|((difference, low), high)| points([difference, low, high], one.holds)),
+            verdict => one.verdict.map(verdict_text),
             tokens => &one.tokens,
             example => &one.example,
         )
     };
     let rows: Value = profile.notations.iter().map(row).collect();
-    let compared = profile.notations.iter().filter(|one| one.difference.is_some()).count();
-    let few = !can_tell(plain, compared);
+    let few = !has_enough(plain);
     html("notations.html", context!(few, question => plain.question.title(), digits => plain.length, rows))
 }
 
@@ -249,6 +279,8 @@ mod tests {
             tokens: 0,
             failed: 0,
             seconds: 0.0,
+            form: Some("raw".to_owned()),
+            screening: Vec::new(),
             skills: Vec::new(),
             anatomy: Anatomy::default(),
             notations: Vec::new(),
@@ -299,6 +331,7 @@ mod tests {
             high: difference,
             p_holm: difference,
             holds: difference.is_some(),
+            verdict: difference.map(|_| NotationVerdict::Differs),
             example: "1 2 + 3 4".to_owned(),
             tokens,
         }
@@ -324,9 +357,16 @@ mod tests {
         ThinkingResult { kind: ThinkingTask::Products, length: 2, caps: vec![none, largest], enough: 1 }
     }
 
+    fn form(form: &str, right: usize) -> FormShare {
+        let (title, share) = (format!("<{form}>"), right as f64 / 24.0);
+        FormShare { form: form.to_owned(), title, right, asked: 24, share, low: share - 0.1, high: share + 0.1 }
+    }
+
     fn fullest(model: &str) -> NumeracyProfile {
         NumeracyProfile {
             finished: false,
+            form: Some("raw+3".to_owned()),
+            screening: vec![form("chat", 6), form("raw+3", 17)],
             skills: vec![skill("add", true), skill("rev", false)],
             anatomy: errors(),
             notations: vec![
@@ -338,8 +378,8 @@ mod tests {
         }
     }
 
-    const PARTS: [&str; 8] =
-        ["limits", "differences", "rising", "anatomy", "positions", "notations", "thinking", "numbers"];
+    const PARTS: [&str; 9] =
+        ["limits", "prompt", "differences", "rising", "anatomy", "positions", "notations", "thinking", "numbers"];
 
     fn parts(html: &str) -> Vec<&'static str> {
         PARTS.into_iter().filter(|part| html.contains(&format!("<section id=\"{part}\">"))).collect()
@@ -361,7 +401,9 @@ mod tests {
         let html = page(&[&fullest("<A>"), &fullest("B")], &[differs.clone(), differs]).unwrap();
         assert_eq!(parts(&html), PARTS);
         for part in [
-            "<b>&lt;A&gt;</b>: 2 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
+            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples: 17/24 of the screening right; other forms: chat 6/24. 2 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
+            "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td></td>",
+            "<td class=\"num\">17/24</td><td class=\"num\">71 <small>[61, 81]</small></td><td>asked</td>",
             "≠ marks differences that hold after Holm's adjustment.</span></p>",
             "<p>2 of 2 skills differ after Holm's adjustment;",
             "<td class=\"num\">5.0 (4.0-6.0)</td><td class=\"num\">&lt;1 (&lt;1-2.0)</td><td class=\"num\">&lt;0.0001</td>",
@@ -371,7 +413,7 @@ mod tests {
             "<th>&lt;add&gt; <small>Integers (NUPA)</small>, 1-3</th><td class=\"num\">4</td>",
             "<th>chance, one digit replaced</th><td></td>",
             "<td class=\"tokens\"><code>&lt;E0&gt;</code><wbr></td>",
-            "<span class=\"holds\">-25</span> <small>[-25, -25]</small></td><td class=\"num\"></td><td class=\"tokens\">1 2 + 3 4</td>",
+            "<span class=\"holds\">-25</span> <small>[-25, -25]</small></td><td>differs</td><td class=\"num\"></td><td class=\"tokens\">1 2 + 3 4</td>",
             "<span class=\"holds\">+50</span> <small>[+20, +70]</small>",
             "<th>64 <small>enough</small></th><td class=\"num\">80 <small>[50, 90]</small></td><td class=\"num\">40</td>",
             "<td class=\"num\">no limit</td><td>budget spent</td>",

@@ -6,8 +6,8 @@ use earnest_tasks::anatomy::{ErrorClass, largest_rate};
 use earnest_tasks::suite::profile::{Family, cap_text};
 
 use super::compare::label;
-use super::notations::can_tell;
-use super::{LimitDifference, NumeracyProfile, SkillProfile};
+use super::notations::has_enough;
+use super::{LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile};
 use crate::{Table, text_width, wrap};
 use earnest_results::p_decimals;
 
@@ -87,6 +87,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
         profile.seconds
     );
     text += &wrap(&heading, width, "");
+    text += &wrap(&prompt(profile), width, "");
     if !asked.is_empty() {
         text += &wrap("Digits at which success is halfway from certainty to chance (95 % intervals)", width, "");
     }
@@ -142,30 +143,57 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     text
 }
 
-/// Differences of notations that hold.
+/// Form of the prompts, and what the screening found in each.
+pub(super) fn prompt(profile: &NumeracyProfile) -> String {
+    let shares = |forms: &mut dyn Iterator<Item = &super::FormShare>| {
+        forms.map(|one| format!("{} {}/{}", one.form, one.right, one.asked)).collect::<Vec<_>>().join(", ")
+    };
+    let Some(title) = profile.form_title() else {
+        let found = shares(&mut profile.screening.iter());
+        return format!("The screening of prompts is not over: {found}.");
+    };
+    let is_best = |one: &&super::FormShare| Some(&one.form) == profile.form.as_ref();
+    match profile.screening.iter().find(is_best) {
+        None => format!("Asked {title}; no other form of prompts was tried."),
+        Some(best) => format!(
+            "Asked {title}: {}/{} of the screening right; other forms: {}.",
+            best.right,
+            best.asked,
+            shares(&mut profile.screening.iter().filter(|one| !is_best(one)))
+        ),
+    }
+}
+
+/// Verdicts on notations: differences that hold, then those that are alike, then those that are not decided.
 fn notations(profile: &NumeracyProfile) -> Option<String> {
     let plain = profile.notations.first()?;
     let share = |right: usize, asked: usize| 100.0 * right as f64 / asked.max(1) as f64;
+    let name = |one: &NotationResult| one.notation.name().replace('_', " ");
     // The notations of a difference stand together, the largest loss first.
     let mut differences: Vec<(i64, Vec<String>)> = Vec::new();
-    for one in profile.notations.iter().filter(|one| one.holds) {
+    for one in profile.notations.iter().filter(|one| one.verdict == Some(NotationVerdict::Differs)) {
         let points = (100.0 * one.difference.unwrap_or_default()).round() as i64;
-        let name = one.notation.name().replace('_', " ");
         match differences.iter_mut().find(|(known, _)| *known == points) {
-            Some((_, names)) => names.push(name),
-            None => differences.push((points, vec![name])),
+            Some((_, names)) => names.push(name(one)),
+            None => differences.push((points, vec![name(one)])),
         }
     }
     differences.sort_by_key(|(points, _)| *points);
-    let holding: Vec<String> =
+    let mut parts: Vec<String> =
         differences.iter().map(|(points, names)| format!("{points:+} {}", names.join(", "))).collect();
-    let compared = profile.notations.iter().filter(|one| one.difference.is_some()).count();
-    let found = if !holding.is_empty() {
-        format!("points by notation: {}", holding.join("; "))
-    } else if can_tell(plain, compared) {
-        format!("with {} each, no difference to another notation holds", plain.asked)
-    } else {
-        "too few to tell what other notations do".to_owned()
+    let of = |verdict: NotationVerdict| -> Vec<String> {
+        profile.notations.iter().filter(|one| one.verdict == Some(verdict)).map(name).collect()
+    };
+    let (alike, open) = (of(NotationVerdict::Alike), of(NotationVerdict::NotDecided));
+    if !alike.is_empty() {
+        parts.push(format!("within 20: {}", alike.join(", ")));
+    }
+    if !open.is_empty() && has_enough(plain) {
+        parts.push(format!("not decided: {}", open.join(", ")));
+    }
+    let found = match parts.is_empty() {
+        true => "too few to decide what other notations do".to_owned(),
+        false => format!("points by notation: {}", parts.join("; ")),
     };
     Some(format!(
         "Notations: plain {} of {} digits are {:.0} % right; {found}.",

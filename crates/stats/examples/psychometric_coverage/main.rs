@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p earnest-stats --example psychometric_coverage -- [curves] [seed]` prints the Markdown of `benches/results/profile.md`;
 //! the file has the results of the defaults. Every curve is measured by the adaptive procedure of `earnest profile`, and by a grid: every
-//! length of the range as often as needed for intervals that are as narrow. `pairs` instead of a number compares models with one curve and with others, `grid` reads the
-//! answers of a grid that was asked.
+//! length of the range as often as needed for intervals that are as narrow. `pairs` instead of a number compares models with one curve and with others, `notations` has the verdicts
+//! on notations, `grid` reads the answers of a grid that was asked.
 use earnest_stats::Z95;
 use earnest_stats::psychometric::{LEVELS, Limit, Measured};
 use earnest_stats::wilson;
@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 mod grid;
 mod model;
+mod notations;
 mod pairs;
 
 use model::Model;
@@ -65,6 +66,9 @@ fn main() {
     let mut arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).peekable();
     if arguments.next_if(|first| first == "pairs").is_some() {
         return pairs::main(arguments);
+    }
+    if arguments.next_if(|first| first == "notations").is_some() {
+        return notations::main(arguments);
     }
     if arguments.next_if(|first| first == "grid").is_some() {
         return grid::main();

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::registry::Mode;
+
 /// A question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
@@ -72,6 +74,9 @@ pub struct Segments {
     /// Value of the chat template's thinking switch for this prompt, where there is one; none leaves it to the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<bool>,
+    /// Form of this prompt, where a suite asks in several; none is that of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }
 
 /// A worked example.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::skeleton::{Pieces, Skeleton};
 use super::{Entry, PACK_ITEMS, PackDamage};
+use earnest_tasks::suite::registry::Mode;
 use earnest_tasks::suite::{Budget, Item, Segments, Shot};
 
 /// Columns of items, with one entry per item except for [`Questions::frames`].
@@ -49,6 +50,8 @@ struct Frame {
     keep_stop: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thinking: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mode: Option<Mode>,
 }
 
 impl Frame {
@@ -61,13 +64,14 @@ impl Frame {
             stop_strings: item.stop_strings.clone(),
             keep_stop: item.keep_stop,
             thinking: segments.thinking,
+            mode: segments.mode,
         }
     }
 
     fn segments(&self, question: String, unmasked: Option<String>) -> Option<Segments> {
         let shots = self.shots.iter().cloned().map(|(question, answer)| Shot { question, answer }).collect();
-        let thinking = self.thinking;
-        let mut segments = Segments { system: self.system.clone(), shots, question, raw: None, unmasked, thinking };
+        let (thinking, mode) = (self.thinking, self.mode);
+        let mut segments = Segments { system: self.system.clone(), shots, question, raw: None, unmasked, thinking, mode };
         if let Some(raw) = &self.raw {
             segments.raw = Some(raw.text(&Pieces::of_raw(&segments))?);
         }

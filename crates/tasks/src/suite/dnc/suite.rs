@@ -296,7 +296,7 @@ impl Dnc {
             text + &format!("Problem: {question}\n")
         });
         let unmasked = (numbers == Numbers::Replace).then(|| self.problem(entry).text());
-        Segments { system: Some(system), shots, question, raw, unmasked, thinking: None }
+        Segments { system: Some(system), shots, question, raw, unmasked, thinking: None, mode: None }
     }
 
     fn item(&self, entry: &Entry) -> Item {

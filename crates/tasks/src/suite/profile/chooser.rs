@@ -6,10 +6,11 @@ use std::sync::Arc;
 use earnest_stats::psychometric::{Curves, Procedure, ladder};
 use rayon::prelude::*;
 
+use super::form::Screening;
+use super::notation_rounds::NotationRounds;
 use super::question::Sources;
 use super::thinking::CapRounds;
-use super::{Notation, NotationQuestion, PAIRS, ProfileOptions, Skill, ThinkingTask, notation};
-use crate::suite::nupa::Adapter;
+use super::{NotationQuestion, ProfileOptions, PromptForm, Skill, ThinkingBudgets, ThinkingTask, notation};
 use crate::suite::{Chooser, Item, RoundAnswer};
 
 /// Grids of curves, shared by the skills with the same lengths and chance.
@@ -38,25 +39,28 @@ struct Measurement {
     exhausted: BTreeSet<usize>,
 }
 
-/// Chooser of the profile's questions: every unfinished skill asks a batch in every round.
+/// Chooser of the profile's questions: the form of the prompts first, then a batch of every unfinished skill in every round, then what needs limits.
 pub(super) struct Rounds<'a> {
-    sources: &'a Sources,
-    budget: usize,
+    options: &'a ProfileOptions,
+    sources: &'a [(PromptForm, Sources)],
+    /// The screening of the forms, until it is over.
+    screening: Option<Screening>,
+    /// Index of the form that is asked.
+    form: usize,
     skills: Vec<Measurement>,
     /// Of the last round's items: the skill's index and the length.
     last: Vec<(usize, usize)>,
-    /// Numbers in several notations are still to be asked.
-    notations: bool,
-    /// Caps on the tokens of thinking, and whether their rounds have begun.
+    /// Numbers in several notations, once they are asked.
+    notations: Option<NotationRounds>,
+    /// Caps on the tokens of thinking, once they are asked.
     cap_rounds: Option<CapRounds>,
-    caps_begun: bool,
-    seed: u64,
-    adapter: Adapter,
+    /// The rounds beyond the limits have begun.
+    beyond: bool,
 }
 
 impl<'a> Rounds<'a> {
     /// Before the first round.
-    pub fn new(options: &ProfileOptions, sources: &'a Sources) -> Self {
+    pub fn new(options: &'a ProfileOptions, sources: &'a [(PromptForm, Sources)]) -> Self {
         let mut grids = Grids::default();
         let measurement = |&skill: &&'static Skill| {
             let curves = grids.of(skill);
@@ -64,9 +68,9 @@ impl<'a> Rounds<'a> {
             Measurement { skill, curves, procedure, asked: BTreeMap::new(), exhausted: BTreeSet::new() }
         };
         let skills = options.skills.iter().map(measurement).collect();
-        let ProfileOptions { budget, notations, seed, adapter, .. } = *options;
-        let cap_rounds = options.thinking.clone().map(|budgets| CapRounds::new(budgets, seed, adapter));
-        Rounds { sources, budget, skills, last: Vec::new(), notations, cap_rounds, caps_begun: false, seed, adapter }
+        let screening = (options.forms.len() > 1).then(|| Screening::new(&options.forms));
+        let (last, notations, cap_rounds) = (Vec::new(), None, None);
+        Rounds { options, sources, screening, form: 0, skills, last, notations, cap_rounds, beyond: false }
     }
 
     /// Limit of the first of these skills that is measured, of this level; none if none is, and 0 of one that does not fall.
@@ -76,28 +80,35 @@ impl<'a> Rounds<'a> {
         measured.limit(level).map(|limit| if measured.falls { limit.estimate } else { 0.0 })
     }
 
-    /// Questions once the limits are known: thinking under its caps, and numbers in several notations in the first of these rounds.
+    /// Rounds once the limits are known: thinking under its caps, then numbers in several notations.
     fn beyond_limits(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
-        let lengths = ThinkingTask::ALL.map(|kind| kind.length(self.limit(kind.skills(), 0.5).unwrap_or(0.0))).to_vec();
-        let mut items = match &mut self.cap_rounds {
-            Some(cap_rounds) if std::mem::replace(&mut self.caps_begun, true) => cap_rounds.next(answers),
-            Some(cap_rounds) => cap_rounds.first(lengths),
-            None => Vec::new(),
-        };
-        items.extend(self.notations());
+        let ProfileOptions { seed, .. } = *self.options;
+        let form = self.sources[self.form].0;
+        if !std::mem::replace(&mut self.beyond, true) {
+            let length = |kind: ThinkingTask| kind.length(self.limit(kind.skills(), 0.5).unwrap_or(0.0));
+            let lengths = ThinkingTask::ALL.map(length).to_vec();
+            let budgets = self.options.thinking.clone();
+            self.cap_rounds = budgets.map(|budgets| CapRounds::new(budgets, seed, form.mode));
+            let notations = self.options.notations.then(|| NotationRounds::new(seed, form, self.notation_question()));
+            self.notations = notations;
+            let first = |cap_rounds: &mut CapRounds| cap_rounds.first(lengths);
+            let mut items = self.cap_rounds.as_mut().map_or_else(Vec::new, first);
+            items.extend(self.notations.as_mut().map_or_else(Vec::new, |rounds| rounds.next(&[])));
+            return items;
+        }
+        // The answers to notations are the last ones of a round.
+        let of_notations = self.notations.as_ref().map_or(0, NotationRounds::last);
+        let (of_caps, of_notations) = answers.split_at(answers.len().saturating_sub(of_notations));
+        let mut items = self.cap_rounds.as_mut().map_or_else(Vec::new, |rounds| rounds.next(of_caps));
+        items.extend(self.notations.as_mut().map_or_else(Vec::new, |rounds| rounds.next(of_notations)));
         items
     }
 
-    /// The same numbers in several notations: sums of as many digits as are mostly right, of NUPA, whose wording they have, else of Arithmetic-Bench; copies
+    /// What is asked in several notations: sums of as many digits as are mostly right, of NUPA, whose wording they have, else of Arithmetic-Bench; copies
     /// for a model that does not add.
-    fn notations(&mut self) -> Vec<Item> {
-        if !std::mem::take(&mut self.notations) {
-            return Vec::new();
-        }
+    fn notation_question(&self) -> (NotationQuestion, usize) {
         let limit = |tasks: &[&str]| self.limit(tasks, 0.9);
-        let asked = NotationQuestion::choose(limit(&[notation::SUM, "add"]), limit(&["copy"]), limit(&["box"]));
-        let pairs = (0..PAIRS).flat_map(|index| Notation::ALL.map(|notation| (notation, index)));
-        pairs.filter_map(|(notation, index)| notation::item(self.seed, self.adapter, notation, asked, index)).collect()
+        NotationQuestion::choose(limit(&[notation::SUM, "add"]), limit(&["copy"]), limit(&["box"]))
     }
 }
 
@@ -131,10 +142,20 @@ impl Measurement {
 
 impl Chooser for Rounds<'_> {
     fn next_round(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
+        let mut answers = answers;
+        if let Some(screening) = &mut self.screening {
+            let items = screening.next(answers, &self.options.skills, self.sources);
+            if !items.is_empty() {
+                return items;
+            }
+            self.form = screening.best();
+            self.screening = None;
+            answers = &[];
+        }
         for (&(skill, length), answer) in self.last.iter().zip(answers) {
             self.skills[skill].procedure.add(length, answer.map(|answer| answer.correct));
         }
-        let sources = self.sources;
+        let Some((_, sources)) = self.sources.get(self.form) else { return Vec::new() };
         let batches: Vec<Vec<(usize, Item)>> = self.skills.par_iter_mut().map(|skill| skill.next(sources)).collect();
         let mut round: Vec<(usize, usize, Item)> = Vec::new();
         for (skill, batch) in batches.into_iter().enumerate() {
@@ -151,8 +172,10 @@ impl Chooser for Rounds<'_> {
     }
 
     fn most(&self) -> usize {
-        let notations = if self.notations { PAIRS * Notation::ALL.len() } else { 0 };
-        self.budget * self.skills.len() + notations + self.cap_rounds.as_ref().map_or(0, CapRounds::most)
+        let ProfileOptions { budget, notations, thinking, forms, .. } = self.options;
+        let notations = if *notations { NotationRounds::most() } else { 0 };
+        let thinking = thinking.as_ref().map_or(0, ThinkingBudgets::most);
+        Screening::most(forms.len()) + budget * self.skills.len() + notations + thinking
     }
 }
 
@@ -161,12 +184,12 @@ mod tests {
     use std::collections::HashSet;
 
     use super::super::options::select;
-    use super::super::{THINKING_PAIRS, ThinkingBudgets, Way};
+    use super::super::{FIRST_PAIRS, Notation, PAIRS, SCREENED, THINKING_PAIRS, Way};
     use super::*;
 
     /// Ids of all rounds where answers are right up to a length.
     fn ask(options: &ProfileOptions, longest: u64) -> Vec<Vec<String>> {
-        let sources = Sources::new(options).unwrap();
+        let sources = Sources::by_form(options).unwrap();
         let mut rounds = Rounds::new(options, &sources);
         let (mut scored, mut asked) = (Vec::new(), Vec::new());
         loop {
@@ -174,7 +197,11 @@ mod tests {
             if items.is_empty() {
                 return asked;
             }
-            let right = |item: &Item| item.covariates["length"].as_u64().unwrap() <= longest;
+            // In the screening, the last form alone is right.
+            let right = |item: &Item| match PromptForm::of_task(&item.task) {
+                Some(form) => options.forms.last() == Some(&form),
+                None => item.covariates["length"].as_u64().unwrap() <= longest,
+            };
             scored = items.iter().map(|item| Some(RoundAnswer { correct: right(item), cut: true })).collect();
             asked.push(items.into_iter().map(|item| item.id).collect());
         }
@@ -196,16 +223,37 @@ mod tests {
     }
 
     #[test]
+    fn the_best_form_of_the_screening_asks_the_rest() {
+        let (skills, notations) = select(&["add_Integer", "copy"]).unwrap();
+        let forms: Vec<PromptForm> = ["chat", "raw", "raw+3"].map(|form| form.parse().unwrap()).to_vec();
+        let options = ProfileOptions { skills, notations, budget: 12, forms, ..ProfileOptions::default() };
+        let asked = ask(&options, 7);
+        assert_eq!((asked[0].len(), asked[1].len()), (3 * SCREENED, 12));
+        let sources = Sources::by_form(&options).unwrap();
+        let mut rounds = Rounds::new(&options, &sources);
+        let screened = rounds.next_round(&[]);
+        let right = |item: &Item| Some(RoundAnswer { correct: item.task.ends_with("raw_3"), cut: false });
+        let answers: Vec<_> = screened.iter().map(right).collect();
+        let measured = rounds.next_round(&answers);
+        assert!(measured.iter().all(|item| item.segments.shots.len() == 3), "{measured:?}");
+        assert!(asked.iter().map(Vec::len).sum::<usize>() <= rounds.most());
+        assert_eq!(ask(&options, 7), asked, "the same answers ask the same");
+    }
+
+    #[test]
     fn notations_are_asked_where_plain_sums_are_right() {
         let (skills, notations) = select(&["add", "notations"]).unwrap();
         let asked = ask(&ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() }, 7);
         let last = asked.last().unwrap();
         // Six digits are padded already.
-        assert_eq!((last.len(), last[1].as_str()), (PAIRS * 8, "profile/notations/separators/6/0"));
-        assert!(asked[..asked.len() - 1].iter().flatten().all(|id| !id.contains("notations")));
+        // Nothing differs, so that more pairs follow the first look.
+        let first = &asked[asked.len() - 2];
+        assert_eq!((first.len(), first[1].as_str()), (FIRST_PAIRS * 8, "profile/notations/separators/6/0"));
+        assert_eq!(last.len(), (PAIRS - FIRST_PAIRS) * 8);
+        assert!(asked[..asked.len() - 2].iter().flatten().all(|id| !id.contains("notations")));
         let (skills, notations) = select(&["notations"]).unwrap();
         let alone = ask(&ProfileOptions { skills, notations, ..ProfileOptions::default() }, 7);
-        assert_eq!((alone.len(), alone[0][0].as_str()), (1, "profile/notations/plain/4/0"));
+        assert_eq!((alone.len(), alone[0][0].as_str()), (2, "profile/notations/plain/4/0"));
         let (skills, notations) = select(&["add", "copy", "notations"]).unwrap();
         let copied = ask(&ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() }, 0);
         assert_eq!(copied.last().unwrap()[1], "profile/notations/separators/copy/4/0");
@@ -218,12 +266,12 @@ mod tests {
         let options = ProfileOptions { skills, notations, thinking, budget: 12, ..ProfileOptions::default() };
         let asked = ask(&options, 7);
         let [.., first, second, third] = &asked[..] else { panic!("{}", asked.len()) };
-        assert_eq!(first.len(), 4 * THINKING_PAIRS + PAIRS * Notation::ALL.len());
+        assert_eq!(first.len(), 4 * THINKING_PAIRS + FIRST_PAIRS * Notation::ALL.len());
         assert!(first[0].starts_with("profile/thinking/products/") && first[0].ends_with("/64"), "{}", first[0]);
         // Everything is cut.
         assert_eq!((second.len(), third.len()), (2 * THINKING_PAIRS, 2 * THINKING_PAIRS));
         assert!(third.iter().all(|id| id.ends_with("/1k")));
-        let sources = Sources::new(&options).unwrap();
+        let sources = Sources::by_form(&options).unwrap();
         let most = Rounds::new(&options, &sources).most();
         assert!(asked.iter().map(Vec::len).sum::<usize>() <= most);
         assert_eq!(ask(&options, 7), asked);

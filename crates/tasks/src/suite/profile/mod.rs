@@ -6,14 +6,17 @@
 //! |---|---|
 //! | `skill` | the skills: tasks of NUPA and Arithmetic-Bench, word problems, numbers in text; their lengths and chance |
 //! | `question`, `text` | the question of a skill, a length and a number |
-//! | `notation` | numbers in several notations: sums that are mostly right in plain digits, else copies |
+//! | `notation`, `notation_rounds` | numbers in several notations: sums that are mostly right in plain digits, else copies |
 //! | `thinking` | products and word problems under caps on the tokens of thinking |
+//! | `form` | forms of prompts, and the screening that finds the one in which a model is best |
 //! | `chooser` | rounds over all skills, by [`earnest_stats::psychometric`] |
 //! | `options`, `registration` | options, and the registration |
 //! | `suite`, `summary` | scoring by `final`; limits by skill |
 
 mod chooser;
+mod form;
 mod notation;
+mod notation_rounds;
 mod options;
 mod question;
 mod registration;
@@ -23,7 +26,9 @@ mod summary;
 mod text;
 mod thinking;
 
-pub use notation::{Notation, NotationQuestion, PAIRS};
+pub use form::{FormCount, PromptForm, SCREENED, best_form};
+pub use notation::{Notation, NotationQuestion};
+pub use notation_rounds::{FIRST_PAIRS, PAIRS, notation_p};
 pub use options::{BUDGET, ProfileOptions, THINKING, WIDTH};
 pub use registration::Registration;
 pub use skill::{Family, Skill, SkillError, skills};
@@ -35,4 +40,4 @@ pub use thinking::{THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way, cap_of, c
 pub const NAME: &str = "profile";
 
 /// Version of skills, procedure and scoring; those of the suites that make the questions go with it.
-const VERSION: &str = "3.2";
+const VERSION: &str = "4.0";

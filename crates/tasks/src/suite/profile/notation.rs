@@ -5,10 +5,12 @@ use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::NAME;
+use super::question::with_shots;
+use super::{NAME, PromptForm};
 use crate::suite::arithmetic_bench::{self, Task, bracketed};
-use crate::suite::nupa::{self, Adapter, DigitSource, Wording};
-use crate::suite::{Answered, Budget, FINAL, FailureClass, Item, Score, score_final};
+use crate::suite::nupa::{self, DigitSource, Wording};
+use crate::suite::registry::Mode;
+use crate::suite::{Answered, Budget, FINAL, FailureClass, Item, Score, Shot, score_final};
 use earnest_answer::number::words::exact_words;
 use earnest_answer::reader::Form;
 use earnest_answer::split_thinking;
@@ -37,15 +39,14 @@ pub enum Notation {
     FullWidth,
 }
 
-/// Questions in each notation. With nine right in plain digits and none in another one, the difference holds among eight; a share of 90 %
-/// right leaves room for that.
-pub const PAIRS: usize = 32;
-
 /// Begins the tasks of these items.
 const TASK: &str = "notation_";
 
 /// Task of NUPA whose wording the sums have.
 pub(super) const SUM: &str = "add_Integer_Integer_Integer";
+
+/// Index of the first question that is an example: beyond all that are asked.
+const EXAMPLES: usize = 1 << 20;
 
 /// Digits of sums at most, where the words end, and of sums whose limit is not known.
 const LONGEST: usize = 15;
@@ -194,17 +195,13 @@ impl Notation {
     }
 }
 
-/// A question in a notation. The operands depend on seed, length and number alone. None where the number is written as in plain digits.
-pub(super) fn item(
+/// A question in a notation with its answer in plain digits. The operands depend on seed, length and index alone.
+fn question(
     seed: u64,
-    adapter: Adapter,
     notation: Notation,
     (asked, length): (NotationQuestion, usize),
     index: usize,
-) -> Option<Item> {
-    if notation != Notation::Plain && !notation.differs(length) {
-        return None;
-    }
+) -> Option<(String, String)> {
     let mut random = DigitSource::named(&format!("profile notations {length}/{index} seed {seed}"));
     let mut number = || {
         let mut text = String::with_capacity(length);
@@ -215,15 +212,30 @@ pub(super) fn item(
     let (a, b) = (number(), number());
     let value = |digits: &str| BigInt::parse_bytes(digits.as_bytes(), 10);
     let repeated = |task| Some((arithmetic_bench::prompt(task, &notation.write(&a)?), a.clone()));
-    let (question, gold) = match asked {
+    match asked {
         NotationQuestion::Sum => {
             let (first, second) = (notation.write(&a)?, notation.write(&b)?);
             let question = nupa::question(SUM.parse().ok()?, &first, Some(&second), Wording::Corrected);
-            (question, (value(&a)? + value(&b)?).to_string())
+            Some((question, (value(&a)? + value(&b)?).to_string()))
         }
-        NotationQuestion::Copy => repeated(Task::Copy)?,
-        NotationQuestion::Box => repeated(Task::Box)?,
-    };
+        NotationQuestion::Copy => repeated(Task::Copy),
+        NotationQuestion::Box => repeated(Task::Box),
+    }
+}
+
+/// An item in a notation, none where the number is written as in plain digits. Worked examples ask in the notation of the item and answer in plain
+/// digits, as in all others.
+pub(super) fn item(
+    seed: u64,
+    form: PromptForm,
+    notation: Notation,
+    (asked, length): (NotationQuestion, usize),
+    index: usize,
+) -> Option<Item> {
+    if notation != Notation::Plain && !notation.differs(length) {
+        return None;
+    }
+    let (text, gold) = question(seed, notation, (asked, length), index)?;
     // Ids tell sums and copies of one length apart.
     let part = match asked {
         NotationQuestion::Sum => "",
@@ -231,7 +243,7 @@ pub(super) fn item(
         NotationQuestion::Box => "box/",
     };
     let id = format!("{NAME}/notations/{}/{part}{length}/{index}", notation.name());
-    let mut item = Item::plain(id, notation.task(), question, gold);
+    let mut item = Item::plain(id, notation.task(), text, gold);
     // The same operands in another notation.
     item.cluster = format!("notations/{length}/{index}");
     item.covariates.insert("length".into(), json!(length));
@@ -241,10 +253,17 @@ pub(super) fn item(
     let answer = A_DIGIT * length + SPARE;
     item.budget = Budget { answer, thinking: THINKING + answer };
     // As in the suites whose words these are.
-    if adapter == Adapter::Completion && asked == NotationQuestion::Sum {
+    if form.mode == Mode::Raw && asked == NotationQuestion::Sum {
         item.stop_strings = vec!["\n".to_owned()];
     }
-    Some(item)
+    item.segments.mode = Some(form.mode);
+    let example = |number: usize| {
+        let (question, gold) = question(seed, notation, (asked, length), EXAMPLES + number)?;
+        let answer = if asked == NotationQuestion::Box { format!("({gold})") } else { gold };
+        Some(Shot { question, answer })
+    };
+    let shots = (0..form.shots).filter_map(example).collect();
+    Some(with_shots(item, shots, form.mode))
 }
 
 /// Scores a number by its final answer in any notation. Where digits were asked for apart, they may be apart in the answer; the commas of number
@@ -316,6 +335,24 @@ fn joined(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn raw() -> PromptForm {
+        PromptForm { mode: Mode::Raw, shots: 0 }
+    }
+
+    #[test]
+    fn examples_are_in_the_notation_and_answered_in_plain_digits() {
+        for asked in [NotationQuestion::Sum, NotationQuestion::Copy, NotationQuestion::Box] {
+            let item = item(1, PromptForm { shots: 3, ..raw() }, Notation::Words, (asked, 4), 7).unwrap();
+            assert_eq!((item.segments.shots.len(), item.stop_strings[0].as_str()), (3, "\n"));
+            for shot in &item.segments.shots {
+                assert!(shot.question.contains("thousand") && shot.question != item.segments.question, "{shot:?}");
+                let digits = shot.answer.trim_matches(['(', ')']);
+                assert!(digits.len() >= 4 && digits.bytes().all(|byte| byte.is_ascii_digit()), "{shot:?}");
+                assert_eq!(shot.answer.len() > digits.len(), asked == NotationQuestion::Box);
+            }
+        }
+    }
+
     #[test]
     fn numbers_are_written_in_every_notation() {
         let written: Vec<String> = Notation::ALL.iter().map(|notation| notation.write("4821").unwrap()).collect();
@@ -344,12 +381,12 @@ mod tests {
         let asked = [NotationQuestion::Sum, NotationQuestion::Copy, NotationQuestion::Box];
         for (notation, asked) in Notation::ALL.into_iter().flat_map(|notation| asked.map(|asked| (notation, asked))) {
             for length in [2, 4, 12] {
-                let Some(item) = item(1, Adapter::Completion, notation, (asked, length), 5) else {
+                let Some(item) = item(1, raw(), notation, (asked, length), 5) else {
                     assert!(!notation.differs(length));
                     continue;
                 };
                 assert_eq!(NotationQuestion::of(&item.covariates), asked);
-                let plain = super::item(1, Adapter::Completion, Notation::Plain, (asked, length), 5).unwrap();
+                let plain = super::item(1, raw(), Notation::Plain, (asked, length), 5).unwrap();
                 assert_eq!((&item.gold, &item.cluster), (&plain.gold, &plain.cluster), "the numbers are the same");
                 let is_plain = item.segments.question == plain.segments.question;
                 assert_eq!(is_plain, notation == Notation::Plain, "{notation:?} {length}");

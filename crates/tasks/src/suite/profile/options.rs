@@ -2,10 +2,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Skill, ThinkingBudgets, skills};
+use super::form::{MOST_SHOTS, read_forms};
+use super::{PromptForm, Skill, ThinkingBudgets, skills};
 use crate::suite::gsm_symbolic::GsmSymbolic;
-use crate::suite::nupa::{self, Adapter};
-use crate::suite::registry::OptionError;
+use crate::suite::nupa;
+use crate::suite::registry::{Mode, OptionError};
 use crate::suite::{FINAL, arithmetic_bench};
 
 /// Field of stored options that caps on the tokens of thinking are in.
@@ -35,8 +36,8 @@ pub struct ProfileOptions {
     pub width: f64,
     /// Seed of the questions.
     pub seed: u64,
-    /// To whom the questions are put.
-    pub adapter: Adapter,
+    /// Forms of the prompts; of several, a screening finds the best one.
+    pub forms: Vec<PromptForm>,
 }
 
 impl Default for ProfileOptions {
@@ -49,7 +50,7 @@ impl Default for ProfileOptions {
             budget: BUDGET,
             width: WIDTH,
             seed: 0,
-            adapter: Adapter::Completion,
+            forms: vec![PromptForm { mode: Mode::Raw, shots: 0 }],
         }
     }
 }
@@ -66,7 +67,11 @@ struct Stored {
     budget: usize,
     width: f64,
     seed: u64,
-    adapter: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    forms: Vec<String>,
+    /// The form of runs before version 4: `completion` or `chat`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    adapter: Option<String>,
     /// Versions of the suites that make and score the questions.
     sources: Value,
     /// The scorer, of which there is one; written by a score with the setting `scorer`.
@@ -94,6 +99,10 @@ impl ProfileOptions {
                 format!("the setting `budget = {}` is not a number of questions from 1 to {MOST_BUDGET}", self.budget);
             return Err(OptionError::usage(message));
         }
+        if let Some(form) = self.forms.iter().find(|form| form.shots > MOST_SHOTS) {
+            let message = format!("the setting `shots = {}` is not a number from 0 to {MOST_SHOTS}", form.shots);
+            return Err(OptionError::usage(message));
+        }
         if !(self.width > 1.0 && self.width.is_finite()) {
             return Err(OptionError::usage(format!(
                 "the setting `width = {}` is not a ratio above 1, e.g. 1.5 for limits between 4 and 6 digits",
@@ -108,12 +117,9 @@ impl ProfileOptions {
         let all = self.skills.len() == skills().len();
         let tasks: Vec<&str> = self.skills.iter().map(|skill| skill.task.as_str()).collect();
         let skills = if all { json!("all") } else { json!(tasks) };
-        let adapter = match self.adapter {
-            Adapter::Completion => "completion",
-            Adapter::Chat => "chat",
-        };
+        let forms: Vec<String> = self.forms.iter().map(PromptForm::to_string).collect();
         let mut options = json!({
-            "skills": skills, "notations": self.notations, "budget": self.budget, "width": self.width, "seed": self.seed, "adapter": adapter,
+            "skills": skills, "notations": self.notations, "budget": self.budget, "width": self.width, "seed": self.seed, "forms": forms,
             "sources": sources(),
         });
         // Runs without it keep the settings that they had before it existed.
@@ -134,10 +140,11 @@ impl ProfileOptions {
             Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
             other => return Err(OptionError::unreadable(format!("skills is {other}"))),
         };
-        let adapter = match stored.adapter.as_str() {
-            "completion" => Adapter::Completion,
-            "chat" => Adapter::Chat,
-            other => return Err(OptionError::unreadable(format!("adapter is {other}"))),
+        let forms = match stored.adapter.as_deref() {
+            None => read_forms(&stored.forms)?,
+            Some("completion") => vec![PromptForm { mode: Mode::Raw, shots: 0 }],
+            Some("chat") => vec![PromptForm { mode: Mode::Chat, shots: 0 }],
+            Some(other) => return Err(OptionError::unreadable(format!("adapter is {other}"))),
         };
         if let Some(profile) = stored.profile.filter(|profile| profile != FINAL) {
             return Err(OptionError::unreadable(format!("profile is {profile}")));
@@ -156,7 +163,7 @@ impl ProfileOptions {
             budget: stored.budget,
             width: stored.width,
             seed: stored.seed,
-            adapter,
+            forms,
         };
         options.check().map_err(OptionError::unreadable)?;
         Ok(options)
@@ -193,12 +200,18 @@ mod tests {
         assert_eq!(select(&["notations"]).unwrap(), (Vec::new(), true));
         let thinking = Some(ThinkingBudgets { caps: vec![64], way: Way::Switch { opened: Some("<think>".into()) } });
         assert!(all.to_json().get("thinking").is_none(), "the settings of earlier runs");
-        let some =
-            ProfileOptions { skills, notations, thinking, budget: 9, width: 2.0, seed: 7, adapter: Adapter::Chat };
+        let forms = ["chat", "raw+5"].map(|form| form.parse().unwrap()).to_vec();
+        let some = ProfileOptions { skills, notations, thinking, budget: 9, width: 2.0, seed: 7, forms };
         assert_eq!(ProfileOptions::from_json(&some.to_json()).unwrap(), some);
         let mut other = some.to_json();
         other["sources"]["nupa"] = "0".into();
         assert!(ProfileOptions::from_json(&other).unwrap_err().message.contains("this version asks"));
+        // Runs of before the screening were asked in one form.
+        let mut before = all.to_json();
+        before.as_object_mut().unwrap().remove("forms");
+        assert!(ProfileOptions::from_json(&before).is_err());
+        before["adapter"] = "completion".into();
+        assert_eq!(ProfileOptions::from_json(&before).unwrap(), all);
         assert!(ProfileOptions { width: 1.0, ..some.clone() }.check().is_err());
         assert!(ProfileOptions { budget: 0, ..some }.check().is_err());
     }

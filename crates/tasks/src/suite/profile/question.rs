@@ -4,12 +4,12 @@ use serde_json::json;
 use super::options::MOST_BUDGET;
 use super::skill::{Skill, Source};
 use super::text::{self, Asked};
-use super::{NAME, ProfileOptions};
-use crate::suite::arithmetic_bench::{self, ArithmeticBench};
+use super::{NAME, PromptForm, ProfileOptions};
+use crate::suite::arithmetic_bench::{self, ArithmeticBench, Ends};
 use crate::suite::gsm_symbolic::{Prompt, TrailingSpace};
-use crate::suite::nupa::{Adapter, NupaOptions, NupaSuite, Scorer};
-use crate::suite::registry::OptionError;
-use crate::suite::{Answered, Budget, FailureClass, Item, Score, Scoring, Segments, score_final};
+use crate::suite::nupa::{NupaOptions, NupaSuite, Scorer, adapter};
+use crate::suite::registry::{Mode, OptionError};
+use crate::suite::{Answered, Budget, FailureClass, Item, Score, Scoring, Segments, Shot, score_final};
 use earnest_answer::reader::Form;
 
 /// Tokens for an answer beyond one a digit of everything that it may repeat.
@@ -24,23 +24,28 @@ const WRITTEN: usize = 12;
 /// Tokens that a thinking model may use before its answer.
 const THINKING: usize = 4_096;
 
-/// The suites that make and score the questions.
+/// The suites that make and score the questions in a form of prompts.
 pub(super) struct Sources {
-    adapter: Adapter,
+    form: PromptForm,
     seed: u64,
     nupa: NupaSuite,
     bench: ArithmeticBench,
 }
 
 impl Sources {
-    /// The suites under these options.
+    /// The suites under these options, by form of the prompts.
     ///
     /// # Errors
     /// None in a build that passed its tests.
-    pub fn new(options: &ProfileOptions) -> Result<Self, OptionError> {
+    pub fn by_form(options: &ProfileOptions) -> Result<Vec<(PromptForm, Self)>, OptionError> {
+        options.forms.iter().map(|&form| Ok((form, Sources::new(options, form)?))).collect()
+    }
+
+    fn new(options: &ProfileOptions, form: PromptForm) -> Result<Self, OptionError> {
         let nupa = NupaOptions {
             seed: options.seed,
-            adapter: options.adapter,
+            adapter: adapter(form.mode),
+            shots: form.shots,
             scorer: Scorer::Final,
             per_length: MOST_BUDGET,
             ..NupaOptions::default()
@@ -48,10 +53,12 @@ impl Sources {
         let bench = arithmetic_bench::Options {
             seed: options.seed,
             scorer: arithmetic_bench::Scorer::Final,
+            // A base model would repeat the question until the budget ends it.
+            ends: if form.mode == Mode::Raw { Ends::AnswerLine } else { Ends::Model },
             ..arithmetic_bench::Options::default()
         };
         Ok(Sources {
-            adapter: options.adapter,
+            form,
             seed: options.seed,
             nupa: NupaSuite::new(nupa)?,
             bench: ArithmeticBench::new(bench).map_err(OptionError::usage)?,
@@ -60,8 +67,23 @@ impl Sources {
 
     /// The question with this number, from 0, of a skill at a length; none where the skill has no more of them.
     pub fn item(&self, skill: &Skill, length: usize, index: usize) -> Option<Item> {
+        let mut item = match skill.source {
+            Source::Nupa(task) => self.nupa.item_by_id(&format!("{task}/{length}/{index}")).ok().flatten()?,
+            Source::Bench(_) | Source::FromWords | Source::InText => {
+                let item = self.bare(skill, length, index)?;
+                let shots = self.shots(skill, &item);
+                with_shots(item, shots, self.form.mode)
+            }
+            Source::WordProblem => self.word_problem(skill, length, index)?,
+        };
+        // Forms stand beside each other in a run.
+        item.segments.mode = Some(self.form.mode);
+        Some(item)
+    }
+
+    /// A question without examples.
+    fn bare(&self, skill: &Skill, length: usize, index: usize) -> Option<Item> {
         let asked = match skill.source {
-            Source::Nupa(task) => return self.nupa.item_by_id(&format!("{task}/{length}/{index}")).ok().flatten(),
             Source::Bench(task) => {
                 let item = self.bench.item(task, length, index);
                 let written =
@@ -70,35 +92,36 @@ impl Sources {
                 // The paper's budget is for models that write pages; here a repeated calculation and a sentence are enough.
                 return Some(Item { budget: Budget { answer, thinking: THINKING + answer }, ..item });
             }
-            Source::WordProblem => text::word_problem(self.seed, length, index)?,
             Source::FromWords => text::from_words(self.seed, length, index)?,
             Source::InText => text::in_text(self.seed, length, index)?,
+            Source::Nupa(_) | Source::WordProblem => return None,
         };
-        Some(self.own(skill, length, index, asked))
+        let stop_strings = if self.form.mode == Mode::Raw { vec!["\n".to_owned()] } else { Vec::new() };
+        Some(Item { stop_strings, ..own(skill, length, index, 2 * length + SPARE, asked) })
     }
 
-    fn own(&self, skill: &Skill, length: usize, index: usize, asked: Asked) -> Item {
-        let Asked { question, answer, cluster } = asked;
-        let is_problem = skill.source == Source::WordProblem;
-        let tokens = if is_problem { STEPS + WRITTEN * length } else { 2 * length + SPARE };
-        let mut item = Item::plain(format!("{NAME}/{}/{length}/{index}", skill.task), &skill.task, &question, answer);
-        item.cluster = cluster;
-        item.covariates.insert("length".into(), json!(length));
-        item.budget = Budget { answer: tokens, thinking: THINKING + tokens };
-        let raw = self.adapter == Adapter::Completion;
-        if is_problem {
-            let whole = Prompt::Gsm.render(&question, TrailingSpace::Trim);
-            item.segments = match raw {
-                true => Segments { raw: Some(whole), ..Segments::question(question) },
-                false => Segments::question(whole),
-            };
-        }
-        item.stop_strings = match (raw, is_problem) {
-            (false, _) => Vec::new(),
-            (true, true) => vec!["\nQ:".to_owned()],
-            (true, false) => vec!["\n".to_owned()],
+    /// Worked examples: questions of the skill that are asked nowhere, of one digit, then two and so on, without the one that is asked.
+    fn shots(&self, skill: &Skill, item: &Item) -> Vec<Shot> {
+        let example = |number: usize| {
+            let length = (skill.shortest + number).min(skill.longest);
+            let example = self.bare(skill, length, MOST_BUDGET + number)?;
+            let asked = example.segments.question;
+            (asked != item.segments.question).then_some(Shot { question: asked, answer: example.gold })
         };
-        item
+        (0..2 * self.form.shots).filter_map(example).take(self.form.shots).collect()
+    }
+
+    /// A word problem after the eight of the paper's prompt, which are its examples in every form.
+    fn word_problem(&self, skill: &Skill, length: usize, index: usize) -> Option<Item> {
+        let asked = text::word_problem(self.seed, length, index)?;
+        let whole = Prompt::Gsm.render(&asked.question, TrailingSpace::Trim);
+        let question = asked.question.clone();
+        let mut item = own(skill, length, index, STEPS + WRITTEN * length, asked);
+        (item.segments, item.stop_strings) = match self.form.mode {
+            Mode::Raw => (Segments { raw: Some(whole), ..Segments::question(question) }, vec!["\nQ:".to_owned()]),
+            Mode::Chat => (Segments::question(whole), Vec::new()),
+        };
+        Some(item)
     }
 
     /// Scores a completion by the scorer `final`; that of an item of no skill has no score to speak of.
@@ -113,15 +136,41 @@ impl Sources {
     }
 }
 
+/// An item of the profile's own with a budget of so many tokens.
+fn own(skill: &Skill, length: usize, index: usize, tokens: usize, asked: Asked) -> Item {
+    let Asked { question, answer, cluster } = asked;
+    let mut item = Item::plain(format!("{NAME}/{}/{length}/{index}", skill.task), &skill.task, &question, answer);
+    item.cluster = cluster;
+    item.covariates.insert("length".into(), json!(length));
+    item.budget = Budget { answer: tokens, thinking: THINKING + tokens };
+    item
+}
+
+/// An item after worked examples: earlier turns of a conversation, or lines of a text, whose answer ends with its line.
+pub(super) fn with_shots(mut item: Item, shots: Vec<Shot>, mode: Mode) -> Item {
+    if mode == Mode::Raw && !shots.is_empty() {
+        let lines: String = shots.iter().map(|shot| format!("{} {}\n", shot.question, shot.answer)).collect();
+        item.segments.raw = Some(format!("{lines}{}", item.segments.question));
+        item.stop_strings = vec!["\n".to_owned()];
+        item.keep_stop = false;
+    }
+    item.segments.shots = shots;
+    item
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::skills;
     use super::*;
 
+    fn sources(form: &str) -> Sources {
+        Sources::new(&ProfileOptions::default(), form.parse().unwrap()).unwrap()
+    }
+
     #[test]
     fn every_skill_has_questions_whose_answers_are_right() {
-        for adapter in [Adapter::Completion, Adapter::Chat] {
-            let sources = Sources::new(&ProfileOptions { adapter, ..ProfileOptions::default() }).unwrap();
+        for form in ["raw", "chat", "raw+3", "chat+3"] {
+            let sources = sources(form);
             for skill in skills() {
                 for length in [3, skill.longest] {
                     let item = sources.item(skill, length, 0).unwrap_or_else(|| panic!("{} {length}", skill.task));
@@ -137,5 +186,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn examples_are_right_and_never_the_question_itself() {
+        for form in ["raw+3", "chat+3"] {
+            let sources = sources(form);
+            for skill in skills().iter().filter(|skill| skill.source != Source::WordProblem) {
+                for (length, index) in [(1, 0), (1, 1), (2, 5), (6, 2)] {
+                    let Some(item) = sources.item(skill, length.clamp(skill.shortest, skill.longest), index) else {
+                        continue;
+                    };
+                    let segments = &item.segments;
+                    assert_eq!(segments.shots.len(), 3, "{}", item.id);
+                    assert!(segments.shots.iter().all(|shot| shot.question != segments.question), "{}", item.id);
+                    let first = &segments.shots[0];
+                    let line = format!("{} {}\n", first.question, first.answer);
+                    match segments.mode {
+                        Some(Mode::Raw) => {
+                            let raw = segments.raw.as_ref().unwrap();
+                            assert!(raw.starts_with(&line) && raw.ends_with(&segments.question), "{raw}");
+                            assert_eq!(item.stop_strings, ["\n"], "{}", item.id);
+                        }
+                        _ => assert!(segments.raw.is_none() && item.stop_strings.is_empty(), "{}", item.id),
+                    }
+                }
+            }
+        }
+        let word_problems = Skill::named("word_problems").unwrap()[0];
+        assert!(sources("raw+3").item(word_problems, 2, 0).unwrap().segments.shots.is_empty());
     }
 }

@@ -3,13 +3,14 @@ use serde_json::Value;
 
 use super::options::select;
 use super::{
-    NAME, Notation, ProfileOptions, ProfileSuite, Skill, ThinkingBudgets, ThinkingTask, VERSION, skills, thinking,
+    NAME, Notation, ProfileOptions, PromptForm, ProfileSuite, Skill, ThinkingBudgets, ThinkingTask, VERSION, skills, thinking,
 };
-use crate::suite::nupa::adapter;
-use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, OptionError, OptionSpec, OptionValues};
+use crate::suite::registry::{
+    BuiltIn, Card, Channel, Choice, Host, Mode, OptionError, OptionSpec, OptionValues, Takes,
+};
 use crate::suite::{FINAL, Items, Suite};
 
-const OPTIONS: [OptionSpec; 5] = [
+const OPTIONS: [OptionSpec; 6] = [
     OptionSpec::list(
         "skills",
         "SKILLS",
@@ -29,6 +30,12 @@ const OPTIONS: [OptionSpec; 5] = [
         "thinking-budgets",
         "TOKENS",
         "Also ask products and word problems beyond the limit without thinking and under these caps on the tokens of thinking, e.g. 256,1k,4k,16k",
+    )
+    .under("Items"),
+    OptionSpec::integer(
+        "shots",
+        "N",
+        "Worked examples before each question, 0 to 8 [default: whichever of 0 and 3 a screening finds better]",
     )
     .under("Items"),
     OptionSpec::SEED,
@@ -63,7 +70,8 @@ impl BuiltIn for Registration {
     fn tasks(&self) -> Vec<String> {
         let notations = Notation::ALL.into_iter().map(Notation::task);
         let thinking = ThinkingTask::ALL.into_iter().map(ThinkingTask::task);
-        skills().iter().map(Skill::short_name).chain(notations).chain(thinking).collect()
+        let screening = all_forms().into_iter().map(PromptForm::task);
+        skills().iter().map(Skill::short_name).chain(notations).chain(thinking).chain(screening).collect()
     }
 
     fn items(&self) -> Option<usize> {
@@ -71,7 +79,7 @@ impl BuiltIn for Registration {
     }
 
     fn items_depend_on(&self) -> String {
-        let most = ProfileSuite::new(ProfileOptions::default())
+        let most = ProfileSuite::new(ProfileOptions { forms: all_forms(), ..ProfileOptions::default() })
             .map_or(0, |suite| suite.chooser().map_or(0, |rounds| rounds.most()));
         format!("the answers: at most {most} with default options")
     }
@@ -82,6 +90,9 @@ impl BuiltIn for Registration {
         }
         if let Some(kind) = ThinkingTask::of_task(name) {
             return Ok(kind.task());
+        }
+        if let Some(form) = PromptForm::of_task(name) {
+            return Ok(form.task());
         }
         match Skill::named(name).map_err(OptionError::usage)?[..] {
             [skill] => Ok(skill.task.clone()),
@@ -97,8 +108,12 @@ impl BuiltIn for Registration {
         options.budget = values.parsed("budget")?.unwrap_or(options.budget);
         options.width = values.parsed("width")?.unwrap_or(options.width);
         let caps = values.list("thinking-budgets")?.map(|caps| thinking::caps(&caps)).transpose()?;
+        let shots = values.parsed("shots")?;
+        if let Some(shots) = shots {
+            options.forms = vec![PromptForm { mode: Mode::Raw, shots }];
+        }
         options.check()?;
-        Ok(Box::new(Chosen { options, caps }))
+        Ok(Box::new(Chosen { options, caps, shots }))
     }
 
     fn chosen(&self, _: &Value) -> Vec<String> {
@@ -110,8 +125,15 @@ impl BuiltIn for Registration {
     }
 }
 
+/// The forms of a model that takes all.
+fn all_forms() -> Vec<PromptForm> {
+    PromptForm::of(Mode::Chat, Takes { chat: true, turns: true, raw: true }, None)
+}
+
 struct Chosen {
     options: ProfileOptions,
+    /// Number of worked examples, if it is given.
+    shots: Option<usize>,
     /// Caps on the tokens of thinking, if they are asked for.
     caps: Option<Vec<usize>>,
 }
@@ -119,7 +141,8 @@ struct Chosen {
 impl Choice for Chosen {
     fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         let thinking = self.caps.clone().map(|caps| ThinkingBudgets::new(caps, channel.thinking));
-        let options = ProfileOptions { thinking, adapter: adapter(channel.mode), ..self.options.clone() };
+        let forms = PromptForm::of(channel.mode, channel.takes, self.shots);
+        let options = ProfileOptions { thinking, forms, ..self.options.clone() };
         Ok(Suite::new(ProfileSuite::new(options)?))
     }
 }

@@ -5,14 +5,15 @@ use serde_json::Value;
 
 use super::chooser::Rounds;
 use super::question::Sources;
-use super::{NAME, Notation, ProfileOptions, ThinkingTask, VERSION, notation, summary, thinking};
+use super::form::screened_skill;
+use super::{NAME, Notation, ProfileOptions, PromptForm, ThinkingTask, VERSION, notation, summary, thinking};
 use crate::suite::registry::OptionError;
 use crate::suite::{Answered, Chooser, FINAL, Grid, Item, Items, Score, Scored, Scoring, Summary};
 
 /// The profile under given options. Its later questions depend on the answers.
 pub struct ProfileSuite {
     options: ProfileOptions,
-    sources: Sources,
+    sources: Vec<(PromptForm, Sources)>,
 }
 
 impl ProfileSuite {
@@ -22,7 +23,7 @@ impl ProfileSuite {
     /// As [`ProfileOptions::check`].
     pub fn new(options: ProfileOptions) -> Result<Self, OptionError> {
         options.check()?;
-        let sources = Sources::new(&options)?;
+        let sources = Sources::by_form(&options)?;
         Ok(ProfileSuite { options, sources })
     }
 }
@@ -61,8 +62,15 @@ impl Scoring for ProfileSuite {
         if let Some(kind) = ThinkingTask::of_task(&item.task) {
             return thinking::score(kind, item, answered);
         }
+        // Answers are read alike in every form.
+        let Some((_, source)) = self.sources.first() else { return Score::default() };
+        if PromptForm::of_task(&item.task).is_some() {
+            let skill = screened_skill(item);
+            let asked = skill.map_or_else(|| item.clone(), |skill| Item { task: skill.task.clone(), ..item.clone() });
+            return source.score(skill, &asked, answered);
+        }
         let skill = super::skills().iter().find(|skill| skill.task == item.task);
-        self.sources.score(skill, item, answered)
+        source.score(skill, item, answered)
     }
 
     fn scorers(&self) -> Vec<&str> {

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::options::MOST_BUDGET;
 use super::{NAME, text};
-use crate::suite::nupa::{Adapter, DigitSource};
-use crate::suite::registry::{OptionError, TemplateThinking};
+use crate::suite::nupa::DigitSource;
+use crate::suite::registry::{Mode, OptionError, TemplateThinking};
 use crate::suite::{Answered, Budget, Item, RoundAnswer, Score, Segments, score_final};
 use earnest_answer::reader::Form;
 
@@ -192,7 +192,7 @@ impl ThinkingBudgets {
     /// A question under a cap, or without thinking; none without thinking where a template always thinks.
     fn item(
         &self,
-        (seed, adapter): (u64, Adapter),
+        (seed, mode): (u64, Mode),
         kind: ThinkingTask,
         cap: Option<usize>,
         (length, index): (usize, usize),
@@ -201,6 +201,8 @@ impl ThinkingBudgets {
             return None;
         }
         let (question, gold) = kind.asked(seed, length, index)?;
+        // What a template opens and switches is a conversation, in whatever form the rest is asked.
+        let mode = if self.way == Way::Steps { mode } else { Mode::Chat };
         let (pair, under) = (format!("{length}/{index}"), cap_text(cap));
         let mut item =
             Item::plain(format!("{NAME}/thinking/{}/{pair}/{under}", kind.name()), kind.task(), &question, gold);
@@ -211,18 +213,19 @@ impl ThinkingBudgets {
             .collect();
         let tokens = cap.unwrap_or(2 * length + SPARE);
         item.budget = Budget { answer: tokens, thinking: tokens };
-        item.segments = self.segments(adapter, cap.is_some(), question);
-        item.stop_strings = match (adapter, cap) {
-            (Adapter::Chat, _) => Vec::new(),
-            (Adapter::Completion, None) => vec!["\n".to_owned()],
-            (Adapter::Completion, Some(_)) => vec!["\nQ:".to_owned()],
+        item.segments = self.segments(mode, cap.is_some(), question);
+        item.segments.mode = Some(mode);
+        item.stop_strings = match (mode, cap) {
+            (Mode::Chat, _) => Vec::new(),
+            (Mode::Raw, None) => vec!["\n".to_owned()],
+            (Mode::Raw, Some(_)) => vec!["\nQ:".to_owned()],
         };
         Some(item)
     }
 
     /// The prompt. Raw ones are those of Kojima et al., Large language models are zero-shot reasoners (2022).
-    fn segments(&self, adapter: Adapter, thinks: bool, question: String) -> Segments {
-        if adapter == Adapter::Completion {
+    fn segments(&self, mode: Mode, thinks: bool, question: String) -> Segments {
+        if mode == Mode::Raw {
             let lead = if thinks { "Let's think step by step." } else { "The answer is" };
             return Segments { raw: Some(format!("Q: {question}\nA: {lead}")), ..Segments::question(question) };
         }
@@ -258,7 +261,7 @@ pub(super) fn draws(item: &Item) -> &str {
 pub(super) struct CapRounds {
     budgets: ThinkingBudgets,
     seed: u64,
-    adapter: Adapter,
+    mode: Mode,
     lengths: Vec<usize>,
     /// Index of the last round's cap.
     index: usize,
@@ -268,13 +271,8 @@ pub(super) struct CapRounds {
 
 impl CapRounds {
     /// Before the first round.
-    pub fn new(budgets: ThinkingBudgets, seed: u64, adapter: Adapter) -> Self {
-        CapRounds { budgets, seed, adapter, lengths: Vec::new(), index: 0, open: Vec::new() }
-    }
-
-    /// Number of items at most.
-    pub fn most(&self) -> usize {
-        self.budgets.most()
+    pub fn new(budgets: ThinkingBudgets, seed: u64, mode: Mode) -> Self {
+        CapRounds { budgets, seed, mode, lengths: Vec::new(), index: 0, open: Vec::new() }
     }
 
     /// The first round: every question under the smallest cap, then without thinking. `lengths` are those of [`ThinkingTask::ALL`].
@@ -304,7 +302,7 @@ impl CapRounds {
     fn asked(&self, cap: Option<usize>) -> Vec<Item> {
         let item = |&(kind, index): &(ThinkingTask, usize)| {
             let length = self.lengths.get(kind as usize).copied()?;
-            self.budgets.item((self.seed, self.adapter), kind, cap, (length, index))
+            self.budgets.item((self.seed, self.mode), kind, cap, (length, index))
         };
         self.open.iter().filter_map(item).collect()
     }
@@ -334,7 +332,7 @@ mod tests {
 
     #[test]
     fn only_cut_answers_go_on_under_a_larger_cap() {
-        let mut cap_rounds = CapRounds::new(budgets(Way::Steps), 1, Adapter::Chat);
+        let mut cap_rounds = CapRounds::new(budgets(Way::Steps), 1, Mode::Chat);
         let first = cap_rounds.first(vec![3, 2]);
         assert_eq!(first.len(), 4 * THINKING_PAIRS);
         assert!(first[..2 * THINKING_PAIRS].iter().all(|item| item.budget.answer == 64));
@@ -355,29 +353,29 @@ mod tests {
 
     #[test]
     fn prompts_turn_thinking_on_and_off_or_ask_for_steps() {
-        let ask = |way, adapter, cap| budgets(way).item((1, adapter), ThinkingTask::Products, cap, (2, 0));
+        let ask = |way, mode, cap| budgets(way).item((1, mode), ThinkingTask::Products, cap, (2, 0));
         let switch = || Way::Switch { opened: None };
-        let [on, off] = [Some(64), None].map(|cap| ask(switch(), Adapter::Chat, cap).unwrap().segments);
+        let [on, off] = [Some(64), None].map(|cap| ask(switch(), Mode::Chat, cap).unwrap().segments);
         assert_eq!((on.thinking, off.thinking, &on.question), (Some(true), Some(false), &off.question));
-        let [on, off] = [Some(64), None].map(|cap| ask(Way::Steps, Adapter::Chat, cap).unwrap().segments);
+        let [on, off] = [Some(64), None].map(|cap| ask(Way::Steps, Mode::Chat, cap).unwrap().segments);
         assert!(on.question.contains("step by step") && !off.question.contains("step") && on.thinking.is_none());
-        let raw = ask(Way::Steps, Adapter::Completion, Some(64)).unwrap().segments.raw.unwrap();
+        let raw = ask(Way::Steps, Mode::Raw, Some(64)).unwrap().segments.raw.unwrap();
         assert!(raw.ends_with("\nA: Let's think step by step."), "{raw}");
-        assert!(ask(Way::Always, Adapter::Chat, None).is_none() && ask(Way::Always, Adapter::Chat, Some(64)).is_some());
+        assert!(ask(Way::Always, Mode::Chat, None).is_none() && ask(Way::Always, Mode::Chat, Some(64)).is_some());
     }
 
     #[test]
     fn thinking_is_no_answer() {
         let opened = |way, cap| {
             let budgets = budgets(way);
-            let item = budgets.item((1, Adapter::Chat), ThinkingTask::Products, cap, (2, 0)).unwrap();
+            let item = budgets.item((1, Mode::Chat), ThinkingTask::Products, cap, (2, 0)).unwrap();
             budgets.opened(&item).map(str::to_owned)
         };
         let switch = || Way::Switch { opened: Some("<think>".into()) };
         assert_eq!(opened(switch(), Some(64)).as_deref(), Some("<think>"));
         assert_eq!((opened(switch(), None), opened(Way::Steps, Some(64))), (None, None));
         for kind in ThinkingTask::ALL {
-            let item = budgets(switch()).item((1, Adapter::Chat), kind, Some(64), (2, 0)).unwrap();
+            let item = budgets(switch()).item((1, Mode::Chat), kind, Some(64), (2, 0)).unwrap();
             let right = |completion: &str| score(kind, &item, &Answered { completion, truncated: false }).correct;
             let gold = &item.gold;
             assert!(right(&format!("<think>17, or 18?</think>\nThe answer is {gold}.")) && right(gold));

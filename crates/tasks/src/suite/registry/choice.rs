@@ -5,7 +5,7 @@ use super::OptionError;
 use crate::suite::Suite;
 
 /// Form of a prompt; part of a run's identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// System message, shots and question become the turns of a conversation, rendered by the chat template.
@@ -32,6 +32,27 @@ pub struct Channel {
     pub endpoint: bool,
     /// Thinking of the chat template that renders the prompts; none where it knows none, or renders elsewhere.
     pub thinking: Option<TemplateThinking>,
+    /// Forms of prompts that can be asked beside each other.
+    pub takes: Takes,
+}
+
+/// Forms of prompts that a model takes: those of the mode that was asked for, or all where none was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Takes {
+    /// Conversations of one turn.
+    pub chat: bool,
+    /// Conversations with earlier turns, which some templates refuse.
+    pub turns: bool,
+    /// Raw text, which endpoints with a chat API do not take.
+    pub raw: bool,
+}
+
+impl Takes {
+    /// The forms of one mode.
+    pub fn only(mode: Mode) -> Self {
+        let chat = mode == Mode::Chat;
+        Takes { chat, turns: chat, raw: !chat }
+    }
 }
 
 /// Thinking of a chat template.
@@ -46,7 +67,7 @@ pub struct TemplateThinking {
 impl Channel {
     /// To an engine of this machine.
     pub fn local(mode: Mode) -> Self {
-        Channel { mode, endpoint: false, thinking: None }
+        Channel { mode, endpoint: false, thinking: None, takes: Takes::only(mode) }
     }
 
     /// Deciding scorer: the one that is asked for, or `last` for conversations and endpoints, whose models talk around their
@@ -101,7 +122,8 @@ mod tests {
 
     #[test]
     fn conversations_and_endpoints_are_read_by_their_final_answer() {
-        let of = |mode, endpoint, asked| Channel { mode, endpoint, thinking: None }.scorer(asked, "final", "strict");
+        let of =
+            |mode, endpoint, asked| Channel { endpoint, ..Channel::local(mode) }.scorer(asked, "final", "strict");
         assert_eq!(of(Mode::Raw, false, None), "strict");
         assert_eq!(of(Mode::Chat, false, None), "final");
         assert_eq!(of(Mode::Raw, true, None), "final");

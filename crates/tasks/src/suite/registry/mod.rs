@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-pub use choice::{Channel, Choice, GivenQuestion, Mode, TemplateThinking};
+pub use choice::{Channel, Choice, GivenQuestion, Mode, Takes, TemplateThinking};
 pub use conformance::{ConformanceError, conforms};
 pub use generator::{Generator, Lines};
 pub use host::{DATA_VARIABLE, Host, HostError, NoHost, Programs, ProgramsRecord, Row, RowFile, RowSource, Rows};

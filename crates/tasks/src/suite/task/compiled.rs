@@ -252,6 +252,7 @@ impl Task {
                 question: asked,
                 raw,
                 thinking: None,
+                mode: None,
             },
             budget: Budget {
                 answer: generation.max_tokens.unwrap_or(BUDGET.answer),
