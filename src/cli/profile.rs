@@ -28,6 +28,7 @@ use earnest_tasks::suite::registry::OptionValues;
   earnest profile                                            the model inside this program
   earnest profile --model model.gguf -o profile.html
   earnest profile --model model.gguf --skills integers,word-problems --budget 24
+  earnest profile profile-small -o page.html                 a stored numeracy profile again
   earnest profile --compare profile-small profile-large -o both.html
 
 The prompt comes first: every form that the model takes is tried on short questions, and the best one asks the rest. \
@@ -35,6 +36,13 @@ Every skill is asked at the lengths that say most about its limit, until the 95 
 and answers are samples of a run of the suite `profile`: the same command continues an interrupted one, and `earnest samples RUN --error carry` \
 shows single mistakes.")]
 pub struct ProfileArgs {
+    /// Show the numeracy profile of this stored run, instead of measuring one: its name, or the beginning of it
+    #[arg(
+        value_name = "RUN",
+        conflicts_with_all = ["model", "prompt", "shots", "skills", "thinking_budgets", "compare", "new", "events"]
+    )]
+    pub run: Option<String>,
+
     /// Model: a name from `earnest models list`, org/repo@<40-digit commit>, a Hugging Face folder or a GGUF file [default:
     /// the model inside this program]
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
@@ -98,7 +106,7 @@ pub struct ProfileArgs {
     #[arg(long, help_heading = "Results")]
     pub new: bool,
 
-    /// The HTML page [default: RUN.html in the results folder; none with --compare]
+    /// The HTML page [default: RUN.html in the results folder; none of stored runs]
     #[arg(long, short, value_name = "FILE", help_heading = "Results", value_parser = output_file())]
     pub output: Option<PathBuf>,
 
@@ -130,12 +138,30 @@ struct Compared<'a> {
     differences: Vec<LimitDifference>,
 }
 
-/// Measures a numeracy profile, or compares two stored ones.
+/// Measures a numeracy profile, shows a stored one, or compares two.
 pub fn execute(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
-    match &args.compare[..] {
-        [one, other] => compare(args, one, other, printer),
+    match (&args.compare[..], &args.run) {
+        ([one, other], _) => compare(args, one, other, printer),
+        (_, Some(run)) => show(args, run, printer),
         _ => measure(args, printer),
     }
+}
+
+fn show(args: &ProfileArgs, run: &str, printer: Printer) -> Result<Exit, CliError> {
+    if args.figures.figures.is_some() && args.output.is_none() {
+        return Err(CliError::usage("--figures needs -o FILE with a stored run: figures are those of the page"));
+    }
+    let store = results::open(&args.results.folder, printer)?;
+    let found = profile(&store, &store.run(run)?)?;
+    match args.json {
+        true => printer.json(&found)?,
+        false => printer.result(&text(&found, printer.width()))?,
+    }
+    if let Some(output) = &args.output {
+        write(&[&found], &[], output, &args.figures)?;
+        printer.message(&format!("page: {}", output.display()));
+    }
+    Ok(Exit::Success)
 }
 
 fn measure(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {

@@ -19,7 +19,7 @@ use earnest_results::{Plan, Reporter, RunEvent, Status};
 use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::profile::{
-    PAIRS, ProfileOptions, ProfileSuite, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way,
+    PAIRS, ProfileOptions, ProfileSuite, PromptForm, SCREENED, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way,
 };
 
 /// Questions of a skill at most: three rounds.
@@ -74,9 +74,11 @@ fn rows(store: &Store, run: &RunRecord) -> Vec<(usize, String, String, bool)> {
 
 #[test]
 fn an_interrupted_profile_asks_the_same_and_finds_the_same() {
-    // With the notations: the last of three rounds.
+    // With a screening of two forms before and the notations after the rounds of the skills.
+    let forms: Vec<PromptForm> = ["raw", "raw+3"].map(|form| form.parse().unwrap()).to_vec();
     let settings = |results: &Path| {
-        let suite = ProfileSuite::new(ProfileOptions { notations: true, ..options(&SKILLS) }).unwrap();
+        let options = ProfileOptions { notations: true, forms: forms.clone(), ..options(&SKILLS) };
+        let suite = ProfileSuite::new(options).unwrap();
         EvaluationSettings { questions: Questions::Suite(Suite::new(suite)), ..settings(results, &SKILLS) }
     };
     let whole = tempfile::tempdir().unwrap();
@@ -84,16 +86,18 @@ fn an_interrupted_profile_asks_the_same_and_finds_the_same() {
     let expected = rows(&store, &run);
     // More than the two rounds in which the sessions below are stopped, even if all answers of a round land before the first is seen.
     // Numbers in nine notations come after the budgets of the skills.
-    let most = BUDGET * SKILLS.len() + 9 * PAIRS;
-    assert!(expected.len() > 12 * SKILLS.len() && expected.len() <= most, "{}", expected.len());
+    let most = 2 * 3 * SCREENED + BUDGET * SKILLS.len() + 9 * PAIRS;
+    assert!(expected.len() > 2 * SCREENED + 12 * SKILLS.len() && expected.len() <= most, "{}", expected.len());
     assert_eq!((run.manifest.status, run.planned), (Status::Finished, expected.len()));
     assert!(expected.iter().enumerate().all(|(number, row)| row.0 == number), "places follow each other");
     let found = profile(&store, &run).unwrap();
     assert_eq!((found.answers, found.skills.len()), (expected.len(), SKILLS.len()));
+    assert!(found.screening.iter().all(|form| form.asked >= SCREENED), "{:?}", found.screening);
+    assert!(found.form.is_some() && found.skills.iter().map(|skill| skill.asked).sum::<usize>() < expected.len());
 
     let parts = tempfile::tempdir().unwrap();
-    // In the first round, and in a later one.
-    for left in [5, 12] {
+    // In the screening, and in a later round.
+    for left in [5, 2 * SCREENED + 3] {
         let stop: Arc<AtomicBool> = Arc::default();
         let settings = EvaluationSettings { stop: Arc::clone(&stop), ..settings(parts.path()) };
         let stopped = ModelSession::open(&settings).unwrap().evaluate(&settings, &mut StopAfter { left, stop });
@@ -225,6 +229,69 @@ fn a_thinking_switch_is_off_and_on_under_caps() {
 }
 
 #[test]
+fn prompts_are_screened_in_the_forms_that_the_model_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let picky = folder.path().join("picky");
+    std::fs::create_dir(&picky).unwrap();
+    for file in std::fs::read_dir(tiny()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), picky.join(file.file_name())).unwrap();
+    }
+    let template = "{% for m in messages %}{% if m.role == 'assistant' %}{{ raise_exception('no turns') }}{% endif %}\
+        <{{ m.role }}>{{ m.content }}{% endfor %}<assistant>";
+    std::fs::write(picky.join("chat_template.jinja"), template).unwrap();
+    let words = ["profile", "--model", "picky", "--skills", "copy,rev", "--budget", "6", "--max-tokens", "6", "--json"];
+    let asked = |more: &[&str]| {
+        let output = run_in(folder.path(), &[&words[..], more].concat());
+        assert_eq!(code(&output), 0, "{more:?}: {}", stderr(&output));
+        document(&output)
+    };
+    let forms = |json: &Value| -> Vec<String> {
+        let forms = json["screening"].as_array().map_or(&[][..], Vec::as_slice);
+        forms.iter().map(|form| form["form"].as_str().unwrap().to_owned()).collect()
+    };
+    let screened = asked(&[]);
+    assert_eq!(forms(&screened), ["chat", "raw", "raw+3"], "{screened}");
+    let counts: Vec<(u64, &str)> = screened["screening"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|form| (form["right"].as_u64().unwrap(), form["form"].as_str().unwrap()))
+        .collect();
+    let most = counts.iter().map(|(right, _)| *right).max().unwrap();
+    let first = counts.iter().find(|(right, _)| *right == most).unwrap().1;
+    assert_eq!(screened["form"], first, "of equals the first: {counts:?}");
+    // The prompts of the skills are those of that form.
+    let store = store(folder.path());
+    let run = store.run(screened["run"].as_str().unwrap()).unwrap();
+    let mut measured = 0;
+    let mut questions = store.questions(&run);
+    for sample in store.samples(&run, Filter::default()).indexed() {
+        let (index, sample) = sample.unwrap();
+        if PromptForm::of_task(&sample.task).is_none() {
+            let prompt = questions.of_sample(index, &sample).unwrap().unwrap().prompt.unwrap();
+            assert_eq!(prompt.contains("<assistant>"), first == "chat", "{prompt}");
+            measured += 1;
+        }
+    }
+    assert_eq!(measured, 12);
+    for (more, expected) in [
+        (&["--prompt", "raw"][..], &["raw", "raw+3"][..]),
+        (&["--shots", "2"], &["raw+2"]),
+        (&["--prompt", "chat"], &["chat"]),
+        (&["--prompt", "raw", "--shots", "0"], &["raw"]),
+    ] {
+        let json = asked(more);
+        assert_eq!(forms(&json), if expected.len() > 1 { expected } else { &[] }, "{more:?}");
+        assert!(expected.contains(&json["form"].as_str().unwrap()), "{more:?}: {}", json["form"]);
+    }
+    let shown = stdout(&run_in(folder.path(), &["profile", screened["run"].as_str().unwrap()]));
+    assert!(shown.contains(" of the screening right; other forms: "), "{shown}");
+    let refused = run_in(folder.path(), &["profile", "--model", "picky", "--shots", "9"]);
+    assert!(code(&refused) == 2 && stderr(&refused).contains("from 0 to 8"), "{}", stderr(&refused));
+}
+
+#[test]
 fn classes_of_errors_select_samples_and_make_up_the_anatomy() {
     let folder = tempfile::tempdir().unwrap();
     let Evaluated { store, run } = evaluated(&settings(folder.path(), &SKILLS)).unwrap();
@@ -277,7 +344,8 @@ fn the_command_stores_a_run_that_other_commands_read() {
     let ending: Vec<&str> = said.lines().rev().take(3).collect();
     assert!(ending[2].starts_with("page: ") && ending[0].contains("earnest profile --compare "), "{said}");
     let json = document(&run_in(folder.path(), &[&words[..], &["--json", "-o", "page.html"]].concat()));
-    assert_eq!((json["answers"].as_u64(), json["skills"].as_array().map(Vec::len)), (Some(12), Some(2)));
+    // The tiny model has no template: two forms, of 24 questions each, then six of each skill.
+    assert_eq!((json["answers"].as_u64(), json["skills"].as_array().map(Vec::len)), (Some(60), Some(2)));
     let run = json["run"].as_str().unwrap();
     assert!(folder.path().join("page.html").is_file());
     assert!(folder.path().join("earnest-results").join(format!("{run}.html")).is_file());
@@ -333,7 +401,7 @@ fn the_command_stores_a_run_that_other_commands_read() {
         assert!(code(&refused) == 2 && stderr(&refused).contains(expected), "{words:?}: {}", stderr(&refused));
     }
     let suites = stdout(&run_in(folder.path(), &["suites"]));
-    assert!(suites.contains("depends on the answers: at most 3744 with default options"), "{suites}");
+    assert!(suites.contains("depends on the answers: at most 4752 with default options"), "{suites}");
     let plan = Plan { limit: Some(2), samples: 1, shard: None };
     let limited = evaluated(&EvaluationSettings { plan, ..settings(folder.path(), &SKILLS) });
     assert!(limited.is_err());

@@ -148,6 +148,7 @@ fn sample(manifest: &Manifest, row: &Map<String, Value>) -> Option<Sample> {
             for (name, value) in named("metric_") {
                 score.metrics.insert(name, value.as_f64()?);
             }
+            score.answer = text("extracted");
             score.failure = row.get("failure")?.as_str().map(FailureClass::from);
             Some(score)
         }
@@ -162,7 +163,7 @@ fn sample(manifest: &Manifest, row: &Map<String, Value>) -> Option<Sample> {
         task: text("task")?,
         cluster: text("cluster")?,
         covariates: named("covariate_").into_iter().collect(),
-        gold: String::new(),
+        gold: text("gold").unwrap_or_default(),
         prompt_sha256: String::new(),
         prompt_tokens: count("prompt_tokens")?,
         budget: count("budget")?,

@@ -2,6 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use earnest_tasks::suite::FailureClass;
+use earnest_tasks::suite::profile::NAME;
 use serde_json::Value;
 
 use earnest_results::{LogNames, Row, Rows, RowsError, Sample};
@@ -196,10 +197,15 @@ const OUTCOMES: [&str; 13] = [
     "failure",
 ];
 
+/// Columns with numbers of questions and answers.
+const ANSWERS: [&str; 2] = ["gold", "extracted"];
+
 impl Columns {
-    /// The columns of an outcome file: ids, results, covariates, scorers and metrics.
-    pub(crate) fn of_outcomes(mut self) -> Self {
+    /// The columns of an outcome file: ids, results, covariates, scorers and metrics. Runs of the numeracy profile, whose questions are the program's own, keep
+    /// the numbers that were expected and read: the classes of errors come from them.
+    pub(crate) fn of_outcomes(mut self, suite: &str) -> Self {
         self.0.retain(|column| match &column.source {
+            Source::Fixed(_) if ANSWERS.contains(&column.name.as_str()) => suite == NAME,
             Source::Fixed(_) => OUTCOMES.contains(&column.name.as_str()),
             Source::Covariate(_) | Source::Scorer(_) | Source::Metric(_) => true,
             Source::Question | Source::Prompt | Source::Log(_) | Source::Evidence => false,

@@ -38,7 +38,7 @@ impl<'a> Outcomes<'a> {
         without_folders(&mut manifest.settings.suite_options);
         let mut notes = vec![(SUMMARY, self.summary)];
         notes.extend(questions.map(|facts| (QUESTIONS, facts.to_string())));
-        write_notes(&rows, &columns.of_outcomes(), &manifest, notes, out)
+        write_notes(&rows, &columns.of_outcomes(&manifest.settings.suite), &manifest, notes, out)
     }
 }
 
