@@ -28,7 +28,7 @@ pub fn main() {
                 posterior.add(index, usize::from(of[each]), usize::from(!of[each]));
             }
             let limit = posterior.limits(&[0.5])[0];
-            let enough = narrow(&limit, last);
+            let enough = narrow(limit.low, limit.high, last);
             if enough || each + 1 == most {
                 let (asked, said) = ((each + 1) * lengths.len(), if enough { "yes" } else { "no" });
                 let (estimate, low, high) = (limit.estimate, limit.low, limit.high);

@@ -3,8 +3,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::crossing::{Crossing, crossing, for_good};
 use super::isotonic::{Counted, MonotoneTest, monotone};
-use super::{Curves, Limit, Posterior};
+use super::{Curves, Limit, Posterior, ShapeCheck, Step, steps};
 
 /// Questions of a round.
 pub const BATCH: usize = 6;
@@ -20,6 +21,10 @@ const NOT_MONOTONE: f64 = 0.003;
 
 /// Level below which falling is in doubt: lengths with few answers are asked until it is not.
 const DOUBTED: f64 = 0.1;
+
+/// Level of the check of the shape, and that from which a misfit is beyond doubt: between them questions go on.
+const MISFIT: f64 = 0.1;
+const SURE_MISFIT: f64 = 0.02;
 
 /// Lengths that are asked where success does not fall with the length.
 const COMPARED: usize = 8;
@@ -42,17 +47,24 @@ pub fn ladder(first: usize, last: usize) -> Vec<usize> {
     lengths
 }
 
-/// Estimate of a psychometric curve: its limits, answers by length and test of monotonicity.
+/// Estimate of a psychometric curve: its limits, answers by length and tests of its shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Limits of [`LEVELS`]. Where the curve does not fall with the length they describe nothing.
+    /// Limits of [`LEVELS`], with intervals that hold for curves of any shape that falls ([`crossing`]). Estimates are medians of the posterior within
+    /// them; where the family does not fit, those of the best curve that never grows. Where success does not fall with the length, the lengths from which it stays below ([`for_good`]).
     pub limits: Vec<Limit>,
     /// Answers by length, of those asked.
     pub counts: Vec<Counted>,
     /// Test of the assumption that success falls with the length.
     pub monotone: MonotoneTest,
-    /// False if the assumption does not hold: read [`Measured::counts`] instead of the limits.
+    /// False if the assumption does not hold.
     pub falls: bool,
+    /// Check of the family of curves.
+    pub check: ShapeCheck,
+    /// False if the answers fall otherwise than the curves of the family, or do not fall: [`Measured::steps`] say how.
+    pub fits: bool,
+    /// Steps of the curve, by ascending length; empty where the family fits.
+    pub steps: Vec<Step>,
     /// True if the interval is narrow enough; otherwise the budget ended the measurement, or more questions are wanted.
     pub narrow: bool,
 }
@@ -126,17 +138,34 @@ impl Procedure {
 
     fn measure(&self, posterior: &Posterior) -> Measured {
         let counts = self.counted();
-        let limits = posterior.limits(&LEVELS);
-        let test = monotone(&counts);
-        let narrow = self.is_narrow(&limits[1]);
-        Measured { limits, counts, falls: test.p > NOT_MONOTONE, monotone: test, narrow }
+        let (test, check) = (monotone(&counts), posterior.check(&counts));
+        let falls = test.p > NOT_MONOTONE;
+        let fits = falls && check.p >= MISFIT;
+        let limit = |expected: Limit| {
+            let Crossing { estimate, low, high } = self.crossing(&counts, expected.level, falls);
+            // A median outside the interval is an artefact of the family.
+            let estimate = if fits { expected.estimate.clamp(low, high) } else { estimate };
+            Limit { level: expected.level, estimate, low, high }
+        };
+        let limits: Vec<Limit> = posterior.limits(&LEVELS).into_iter().map(limit).collect();
+        let narrow = self.is_narrow(limits[1].low, limits[1].high);
+        let steps = if fits { Vec::new() } else { steps(&counts) };
+        Measured { limits, counts, monotone: test, falls, check, fits, steps, narrow }
     }
 
-    fn is_narrow(&self, limit: &Limit) -> bool {
+    /// Crossing of a level of success above chance.
+    fn crossing(&self, counts: &[Counted], level: f64, falls: bool) -> Crossing {
+        let (lengths, chance) = (self.curves.lengths(), self.curves.chance());
+        let range = (lengths[0], lengths[lengths.len() - 1]);
+        let share = chance + (1.0 - chance) * level;
+        if falls { crossing(counts, share, range) } else { for_good(counts, share, range) }
+    }
+
+    fn is_narrow(&self, low: f64, high: f64) -> bool {
         let lengths = self.curves.lengths();
         let (first, last) = (lengths[0] as f64, lengths[lengths.len() - 1] as f64);
         let (below, beyond) = (first * libm::exp2(-BEYOND), last * libm::exp2(BEYOND));
-        let (low, high) = (limit.low.clamp(below, beyond), limit.high.clamp(below, beyond));
+        let (low, high) = (low.clamp(below, beyond), high.clamp(below, beyond));
         high <= low * self.width || high - low <= 1.0
     }
 
@@ -150,14 +179,18 @@ impl Procedure {
         if self.asked == 0 {
             return (0..left).map(|index| lengths[spread(index, left, lengths.len())]).collect();
         }
-        let posterior = self.posterior();
-        let measured = self.measure(&posterior);
-        // Without limits to find, or in doubt of them, lengths are compared: a confident limit may rest on a wrong curve.
-        if measured.monotone.p <= DOUBTED {
+        let counts = self.counted();
+        // In doubt of the limits, lengths are compared: a confident limit may rest on a wrong curve.
+        if monotone(&counts).p <= DOUBTED {
             return self.fewest(left);
         }
-        if measured.narrow && self.asked >= FEWEST {
-            return Vec::new();
+        let posterior = self.posterior();
+        let half = self.crossing(&counts, LEVELS[1], true);
+        if self.asked >= FEWEST && self.is_narrow(half.low, half.high) {
+            let p = posterior.check(&counts).p;
+            if !(SURE_MISFIT..MISFIT).contains(&p) {
+                return Vec::new();
+            }
         }
         let mut indices = posterior.most_informative(left.saturating_sub(1));
         indices.push(covering(self.asked / BATCH, lengths.len()));
