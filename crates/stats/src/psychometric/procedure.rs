@@ -70,6 +70,11 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// False for a limit of a curve that grows and is above the level at the longest lengths: it never falls through for good.
+    pub fn has_limit(&self, limit: &Limit) -> bool {
+        self.falls || limit.estimate.is_finite()
+    }
+
     /// Limit of the level nearest to this one.
     pub fn limit(&self, level: f64) -> Option<&Limit> {
         let off = |limit: &&Limit| ((limit.level - level).abs() * 1e6) as i64;
@@ -277,9 +282,57 @@ mod tests {
     #[test]
     fn what_grows_again_is_noticed_and_compared_by_length() {
         let (procedure, measured) = run(0.0, 20, 48, |length, _| length > 6);
-        assert!(!measured.falls, "{measured:?}");
+        assert!(!measured.falls && !measured.fits, "{measured:?}");
+        // Success is never below the level for good.
+        assert!(measured.limit(0.5).is_some_and(|limit| limit.estimate == f64::INFINITY && limit.low > 6.0));
         assert_eq!(procedure.asked(), 48, "the whole budget is used");
         assert!(measured.counts.iter().filter(|one| one.asked >= 3).count() >= 6, "{:?}", measured.counts);
+    }
+
+    #[test]
+    fn a_plateau_is_found_and_said_in_steps() {
+        // All to 3 digits, three of five to 12, nothing beyond.
+        let right = |length, number: usize| length <= 3 || length <= 12 && matches!(number % 5, 0 | 2 | 3);
+        let (_, measured) = run(0.0, 20, 96, right);
+        assert!(measured.falls && !measured.fits && measured.check.p < MISFIT, "{measured:?}");
+        let steps: Vec<(usize, usize)> = measured.steps.iter().map(|step| (step.from, step.to)).collect();
+        assert!(steps.len() >= 3 && steps[0].1 == 3, "{steps:?}");
+        let limits = [0, 2].map(|index| (measured.limits[index].low, measured.limits[index].high));
+        assert!(limits[0].0 <= 3.0 && limits[0].1 >= 4.0 && limits[1].0 <= 12.0 && limits[1].1 >= 13.0, "{limits:?}");
+        let (_, smooth) = run(0.0, 20, 48, |length, number| (number * 7) % 20 >= length);
+        assert!(smooth.fits && smooth.steps.is_empty(), "{smooth:?}");
+    }
+
+    #[test]
+    fn estimates_lie_within_their_intervals() {
+        for seed in 0..12 {
+            let right = |length: usize, number: usize| (length * 37 + number * 61 + seed * 13) % 23 > length;
+            let (_, measured) = run([0.0, 0.5][seed % 2], 20, 48, right);
+            for limit in &measured.limits {
+                assert!(limit.low <= limit.estimate && limit.estimate <= limit.high, "{measured:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn questions_go_on_while_the_shape_is_in_doubt() {
+        let curves = Curves::new(&ladder(1, 20), 0.0).unwrap();
+        let mut procedure = Procedure::new(&curves, 1_000, 1.5);
+        // The 50 % limit is clear; three of four from 3 to 8 digits begin to look unlike the curves.
+        let right = |length: usize, number: usize| length < 3 || length < 9 && number % 4 != 2;
+        let (mut doubted, mut ended) = (0, 0);
+        for number in 0..10 {
+            for length in 1..=11 {
+                procedure.add(length, Some(right(length, number)));
+                let measured = procedure.measured();
+                if number > 2 && measured.narrow {
+                    let is_doubted = (SURE_MISFIT..MISFIT).contains(&measured.check.p);
+                    assert_eq!(procedure.next().is_empty(), !is_doubted, "{measured:?}");
+                    *if is_doubted { &mut doubted } else { &mut ended } += 1;
+                }
+            }
+        }
+        assert!(doubted > 0 && ended > 0, "{doubted} {ended}");
     }
 
     #[test]
