@@ -35,6 +35,7 @@ static TEMPLATES: [(&str, &str); 20] = [
     ("results.html", include_str!("../templates/results.html")),
     ("rising.html", include_str!("../templates/rising.html")),
     ("skills.html", include_str!("../templates/skills.html")),
+    ("steps.html", include_str!("../templates/steps.html")),
     ("tail.html", include_str!("../templates/tail.html")),
     ("tables.html", include_str!("../templates/tables.html")),
     ("thinking.html", include_str!("../templates/thinking.html")),
