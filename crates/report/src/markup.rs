@@ -36,6 +36,7 @@ static TEMPLATES: [(&str, &str); 21] = [
     ("rising.html", include_str!("../templates/rising.html")),
     ("screening.html", include_str!("../templates/screening.html")),
     ("skills.html", include_str!("../templates/skills.html")),
+    ("steps.html", include_str!("../templates/steps.html")),
     ("tail.html", include_str!("../templates/tail.html")),
     ("tables.html", include_str!("../templates/tables.html")),
     ("thinking.html", include_str!("../templates/thinking.html")),

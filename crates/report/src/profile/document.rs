@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use earnest_stats::psychometric::{Counted, Limit};
+use earnest_stats::psychometric::{Counted, Limit, Step};
 use earnest_stats::{Z95, wilson};
 use earnest_tasks::anatomy::{Calculation, ErrorClass, Written, of_sample, wrong_positions};
 use earnest_tasks::suite::profile::{
@@ -82,10 +82,17 @@ pub struct SkillProfile {
     pub longest: usize,
     pub chance: f64,
     pub asked: usize,
-    /// 90, 50 and 10 % of the way from chance to certainty.
+    /// 90, 50 and 10 % of the way from chance to certainty. Where success does not fall with the length, the lengths from which it stays below for good; null if
+    /// it never does.
     pub limits: Vec<Limit>,
-    /// False if success does not fall with the length: the limits mean nothing, and `counts` say what there is.
+    /// False if success does not fall with the length: `counts` say what there is.
     pub falls: bool,
+    /// False if success does not fall, or falls otherwise than in one smooth curve: `steps` say how.
+    pub fits: bool,
+    /// Share of answers simulated from such curves that look as little like one as these.
+    pub p_fits: f64,
+    /// Neighbouring lengths with one share of right answers; empty where a smooth curve fits.
+    pub steps: Vec<Step>,
     /// True if the interval is as narrow as was asked for.
     pub narrow: bool,
     pub counts: Vec<Counted>,
@@ -295,6 +302,9 @@ fn skill(result: &SkillResult) -> SkillProfile {
         asked: measured.counts.iter().map(|one| one.asked).sum(),
         limits: measured.limits.clone(),
         falls: measured.falls,
+        fits: measured.fits,
+        p_fits: measured.check.p,
+        steps: measured.steps.clone(),
         narrow: measured.narrow,
         counts: measured.counts.clone(),
     }
@@ -330,9 +340,14 @@ impl NumeracyProfile {
 }
 
 impl SkillProfile {
-    /// The 50 % limit; none where nothing was answered or success does not fall.
+    /// The 50 % limit; none where nothing was answered or success never falls through it for good.
     pub fn half(&self) -> Option<&Limit> {
-        self.limits.get(1).filter(|_| self.falls && self.asked > 0)
+        self.limits.get(1).filter(|limit| self.asked > 0 && self.has_limit(limit))
+    }
+
+    /// False for a limit that success never falls through for good.
+    pub(super) fn has_limit(&self, limit: &Limit) -> bool {
+        self.falls || limit.estimate.is_finite()
     }
 }
 

@@ -7,7 +7,7 @@ use earnest_tasks::suite::profile::Family;
 
 use super::compare::label;
 use super::notations::has_enough;
-use super::text::{limit_text, p_text, prompt};
+use super::text::{limit_text, p_text, prompt, steps_text};
 use super::{
     FormShare, LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile, anatomy_page,
     thinking_page,
@@ -43,6 +43,13 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> R
         each(screening)?,
     );
     section("differences", "Differences that hold", "", held(profiles, differences, &labels)?);
+    section(
+        "steps",
+        "Success that falls in steps",
+        "Skills marked with *: their answers look less like one smooth fall than nine in ten simulated ones that are, as those of one smooth skill in \
+         fourteen do by chance. Shares of right answers by length, with 95 % intervals.",
+        stepped(profiles)?,
+    );
     section("rising", "Success that does not fall with the length", "", rising(profiles)?);
     section(
         "anatomy",
@@ -111,6 +118,12 @@ fn range(skill: &SkillProfile) -> (usize, usize) {
     (skill.shortest, skill.longest)
 }
 
+/// A limit with the mark of one that a single number does not describe.
+fn marked(limit: &Limit, skill: &SkillProfile) -> String {
+    let text = limit_text(limit, range(skill));
+    if skill.fits { text } else { text + "*" }
+}
+
 fn bar(series: usize, skill: &SkillProfile) -> LimitBar {
     let Some(half) = skill.half() else {
         let text = if skill.asked == 0 { "no answers" } else { "no limit: does not fall" };
@@ -122,7 +135,7 @@ fn bar(series: usize, skill: &SkillProfile) -> LimitBar {
         limits: Some([estimate(0), half.estimate, estimate(2)]),
         low: half.low,
         high: half.high,
-        text: limit_text(half, range(skill)),
+        text: marked(half, skill),
     }
 }
 
@@ -179,7 +192,24 @@ fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference], labels: 
     html("limit_differences.html", context!(compared => differences.len(), holding, labels))
 }
 
-/// Accuracies by length of the skills without a limit.
+/// Steps of the skills that fall otherwise than in one smooth curve.
+fn stepped(profiles: &[&NumeracyProfile]) -> Markup {
+    let of = |(index, profile): (usize, &&NumeracyProfile)| -> Vec<Value> {
+        let row = |skill: &SkillProfile| {
+            let (label, family) = (label(profiles, index), skill.family.title());
+            let each = skill.steps.iter().map(|step| {
+                let [low, high] = [step.low, step.high].map(|share| 100.0 * share);
+                format!("{}-{}: {}/{} [{low:.0}, {high:.0}]", step.from, step.to, step.right, step.asked)
+            });
+            let (said, each) = (steps_text(&skill.steps), each.collect::<Vec<_>>().join(", "));
+            context!(label, title => &skill.title, family, said, each)
+        };
+        profile.skills.iter().filter(|skill| skill.falls && !skill.fits).map(row).collect()
+    };
+    html("steps.html", context!(skills => profiles.iter().enumerate().flat_map(of).collect::<Value>()))
+}
+
+/// Accuracies by length of the skills that do not fall.
 fn rising(profiles: &[&NumeracyProfile]) -> Markup {
     let of = |(index, profile): (usize, &&NumeracyProfile)| -> Vec<Value> {
         let rising = profile.skills.iter().filter(|skill| skill.asked > 0 && !skill.falls);
@@ -238,8 +268,8 @@ fn notations(profile: &NumeracyProfile) -> Markup {
 
 fn numbers(profiles: &[&NumeracyProfile]) -> Markup {
     let row = |skill: &SkillProfile| {
-        let limit = |limit: &Limit| match skill.falls {
-            true => limit_text(limit, range(skill)),
+        let limit = |limit: &Limit| match skill.has_limit(limit) {
+            true => marked(limit, skill),
             false => "no limit".to_owned(),
         };
         let right: usize = skill.counts.iter().map(|one| one.right).sum();
@@ -259,7 +289,7 @@ fn numbers(profiles: &[&NumeracyProfile]) -> Markup {
 mod tests {
     use super::super::{Anatomy, CapResult, ClassShare, Gain, PositionRow, TaskErrors, ThinkingResult};
     use super::*;
-    use earnest_stats::psychometric::Counted;
+    use earnest_stats::psychometric::{Counted, Step};
     use earnest_tasks::anatomy::ErrorClass;
     use earnest_tasks::suite::profile::{Notation, NotationQuestion, ThinkingTask};
 
@@ -298,8 +328,14 @@ mod tests {
             longest: 20,
             chance: 0.0,
             asked: 4,
-            limits: LIMITS.to_vec(),
+            limits: match falls {
+                true => LIMITS.to_vec(),
+                false => LIMITS.map(|limit| Limit { estimate: f64::INFINITY, high: f64::INFINITY, ..limit }).to_vec(),
+            },
             falls,
+            fits: falls && task != "mul",
+            p_fits: 0.5,
+            steps: vec![Step { from: 1, to: 3, right: 3, asked: 4, share: 0.75, low: 0.3, high: 0.95 }],
             narrow: false,
             counts: vec![Counted { length: 1, right: 3, asked: 4 }],
         }
@@ -367,7 +403,7 @@ mod tests {
             finished: false,
             form: Some("raw+3".to_owned()),
             screening: vec![form("chat", 6), form("raw+3", 17)],
-            skills: vec![skill("add", true), skill("rev", false)],
+            skills: vec![skill("add", true), skill("mul", true), skill("rev", false)],
             anatomy: errors(),
             notations: vec![
                 notation(Notation::Plain, None, Some(vec!["<E0>".to_owned()])),
@@ -378,8 +414,8 @@ mod tests {
         }
     }
 
-    const PARTS: [&str; 9] =
-        ["limits", "prompt", "differences", "rising", "anatomy", "positions", "notations", "thinking", "numbers"];
+    const PARTS: [&str; 10] =
+        ["limits", "prompt", "differences", "steps", "rising", "anatomy", "positions", "notations", "thinking", "numbers"];
 
     fn parts(html: &str) -> Vec<&'static str> {
         PARTS.into_iter().filter(|part| html.contains(&format!("<section id=\"{part}\">"))).collect()
@@ -401,13 +437,15 @@ mod tests {
         let html = page(&[&fullest("<A>"), &fullest("B")], &[differs.clone(), differs]).unwrap();
         assert_eq!(parts(&html), PARTS);
         for part in [
-            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples: 17/24 of the screening right; other forms: chat 6/24. 2 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
+            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples: 17/24 of the screening right; other forms: chat 6/24. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
             "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td></td>",
             "<td class=\"num\">17/24</td><td class=\"num\">71 <small>[61, 81]</small></td><td>asked</td>",
             "≠ marks differences that hold after Holm's adjustment.</span></p>",
             "<p>2 of 2 skills differ after Holm's adjustment;",
             "<td class=\"num\">5.0 (4.0-6.0)</td><td class=\"num\">&lt;1 (&lt;1-2.0)</td><td class=\"num\">&lt;0.0001</td>",
             "<li><b>&lt;A&gt;</b> &lt;rev&gt; <small>Integers (NUPA)</small>: right by length 1: 3/4</li>",
+            "<li><b>B</b> &lt;mul&gt; <small>Integers (NUPA)</small>: 75 % at every length <small>1-3: 3/4 [30, 95]</small></li>",
+            "<td class=\"num\">5.0 (4.0-6.0)*</td>",
             "<h3>B</h3><div class=\"anatomy\">",
             "<p>First missed carry or borrow, by position from the right: 2: 2.</p>",
             "<th>&lt;add&gt; <small>Integers (NUPA)</small>, 1-3</th><td class=\"num\">4</td>",

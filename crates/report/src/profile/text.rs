@@ -1,7 +1,7 @@
 //! The profile as text for a terminal: one screen of at most 40 lines with the page and the next commands.
 use earnest_tasks::{agreeing, counted};
 
-use earnest_stats::psychometric::Limit;
+use earnest_stats::psychometric::{Limit, Step};
 use earnest_tasks::anatomy::{ErrorClass, largest_rate};
 use earnest_tasks::suite::profile::{Family, cap_text};
 
@@ -16,6 +16,9 @@ const CLASSES: usize = 3;
 
 /// Lines of the text; the page and the next commands make them 40.
 const HEIGHT: usize = 36;
+
+/// Skills whose steps the text has.
+const STEPPED: usize = 3;
 
 /// Lines of a comparison's table.
 const LINES: usize = 30;
@@ -42,9 +45,29 @@ pub(super) fn p_text(p: f64) -> String {
     if p < 0.0001 { "<0.0001".to_owned() } else { p_decimals(p, 4) }
 }
 
+/// Shares of right answers by length: `95 % to 3 digits, 60 % to 12, 0 % beyond`.
+pub(super) fn steps_text(steps: &[Step]) -> String {
+    let last = steps.len().saturating_sub(1);
+    let part = |(index, step): (usize, &Step)| {
+        let share = format!("{:.0} %", 100.0 * step.share);
+        match index {
+            0 if last == 0 => format!("{share} at every length"),
+            0 => format!("{share} to {}", counted(step.to, "digit")),
+            index if index == last => format!("{share} beyond"),
+            _ => format!("{share} to {}", step.to),
+        }
+    };
+    steps.iter().enumerate().map(part).collect::<Vec<_>>().join(", ")
+}
+
+/// Mark of a limit that a single number does not describe.
+fn mark(skill: &SkillProfile) -> &'static str {
+    if skill.fits { "" } else { "*" }
+}
+
 fn cell(skill: &SkillProfile) -> String {
     match skill.half() {
-        Some(limit) => limit_text(limit, (skill.shortest, skill.longest)),
+        Some(limit) => limit_text(limit, (skill.shortest, skill.longest)) + mark(skill),
         None if skill.asked == 0 => "no answers".to_owned(),
         None => "no limit".to_owned(),
     }
@@ -102,8 +125,8 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     if !hidden.is_empty() {
         text += &wrap(&format!("Below the shortest length: {}.", listed(&hidden)), width, "");
     }
-    let mut sentences = Vec::new();
-    if asked.iter().any(|skill| !skill.falls) {
+    let mut sentences: Vec<String> = stepped(&asked, fold).into_iter().collect();
+    if asked.iter().any(|skill| skill.half().is_none()) {
         sentences.push("No limit: success does not fall with the length; the page has it by length.".to_owned());
     }
     let wide = asked.iter().filter(|skill| skill.falls && !skill.narrow).count();
@@ -141,6 +164,19 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     let paragraphs = if fold == Fold::Sure { sentences } else { vec![sentences.join(" ")] };
     text.extend(paragraphs.iter().filter(|one| !one.is_empty()).map(|one| wrap(one, width, "")));
     text
+}
+
+/// Meaning of the mark, with the steps of the first skills that have it and that the text shows.
+fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
+    let marked: Vec<&&SkillProfile> =
+        skills.iter().filter(|skill| !skill.fits && skill.half().is_some() && !fold.hides(skill)).collect();
+    let said = |skill: &&&SkillProfile| format!("{} {}", name(skill), steps_text(&skill.steps));
+    let shown: Vec<String> = marked.iter().take(STEPPED).map(said).collect();
+    let more = marked.len().saturating_sub(STEPPED);
+    let rest = if more > 0 { format!("; the page has {more} more") } else { String::new() };
+    (!shown.is_empty()).then(|| {
+        format!("* No single limit says it all, success does not fall in one smooth curve: {}{rest}.", shown.join("; "))
+    })
 }
 
 /// Form of the prompts, and what the screening found in each.
@@ -247,7 +283,7 @@ fn listed(names: &[String]) -> String {
 /// The limit of a skill without its interval.
 fn estimate(skill: &SkillProfile) -> String {
     let text = cell(skill);
-    text.split_once(" (").map_or(text.clone(), |(estimate, _)| estimate.to_owned())
+    text.split_once(" (").map_or(text.clone(), |(estimate, _)| format!("{estimate}{}", mark(skill)))
 }
 
 /// NUPA's tasks, without the intervals where they do not fit.
@@ -402,6 +438,52 @@ mod tests {
         assert_eq!(limit(0.0, 0.0, 0.0), "<1");
         assert_eq!(limit(0.0, 0.0, 1.5), "<1 (<1-1.5)");
         assert_eq!(limit(f64::INFINITY, 18.0, f64::INFINITY), ">20 (18->20)");
+    }
+
+    #[test]
+    fn steps_are_said_from_the_shortest_length_on() {
+        let step = |from, to, share| Step { from, to, right: 0, asked: 1, share, low: 0.0, high: 1.0 };
+        let plateau = [step(1, 3, 0.95), step(4, 12, 0.6), step(13, 19, 0.0)];
+        assert_eq!(steps_text(&plateau), "95 % to 3 digits, 60 % to 12, 0 % beyond");
+        assert_eq!(steps_text(&[step(1, 1, 1.0), step(2, 20, 0.1)]), "100 % to 1 digit, 10 % beyond");
+        assert_eq!(steps_text(&[step(1, 20, 0.4)]), "40 % at every length");
+    }
+
+    #[test]
+    fn limits_of_other_shapes_are_marked_and_explained() {
+        let step = |from, to, share| Step { from, to, right: 3, asked: 6, share, low: 0.0, high: 1.0 };
+        let skill = |task: &str, fits| SkillProfile {
+            task: task.to_owned(),
+            family: Family::ArithmeticBench,
+            title: task.to_owned(),
+            shortest: 1,
+            longest: 20,
+            chance: 0.0,
+            asked: 48,
+            limits: vec![Limit { level: 0.5, estimate: 5.0, low: 4.0, high: 6.5 }; 3],
+            falls: true,
+            fits,
+            p_fits: if fits { 0.6 } else { 0.01 },
+            steps: if fits { Vec::new() } else { vec![step(1, 3, 0.95), step(4, 12, 0.6), step(13, 20, 0.0)] },
+            narrow: true,
+            counts: Vec::new(),
+        };
+        let skills: Vec<SkillProfile> =
+            ["add", "sub", "mul", "copy", "rev"].iter().map(|task| skill(task, *task == "add")).collect();
+        let shown: Vec<&SkillProfile> = skills.iter().collect();
+        assert_eq!((cell(shown[0]), cell(shown[1])), ("5.0 (4.0-6.5)".to_owned(), "5.0 (4.0-6.5)*".to_owned()));
+        assert_eq!(estimate(shown[1]), "5.0*");
+        let said = stepped(&shown, Fold::Sure).unwrap();
+        assert!(said.contains("curve: sub 95 % to 3 digits, 60 % to 12, 0 % beyond; mul "), "{said}");
+        assert!(said.ends_with("; the page has 1 more."), "{said}");
+        assert_eq!(stepped(&shown[..1], Fold::Sure), None);
+        // What grows to the end has no limit; what grows and falls for good has one.
+        let rising = |estimate| SkillProfile {
+            falls: false,
+            limits: vec![Limit { level: 0.5, estimate, low: 7.0, high: f64::INFINITY }; 3],
+            ..skill("box", false)
+        };
+        assert_eq!((cell(&rising(f64::INFINITY)), cell(&rising(9.0))), ("no limit".into(), "9.0 (7.0->20)*".into()));
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! Limits from the answers of a grid of all lengths: questions until the interval is as narrow as a profile's.
+//! Limits from the answers of a grid of lengths: questions until the interval is as narrow as a profile's.
 use std::collections::BTreeMap;
 
-use earnest_stats::psychometric::{Curves, Posterior};
+use earnest_stats::psychometric::{Counted, crossing, ladder};
 
 use super::narrow;
 
-/// Reads lines `task length right` (right is 0 or 1) in the order in which they were asked, of tasks without chance, and prints a row a task.
+/// Reads lines `task length right` (right is 0 or 1) in the order in which they were asked, of tasks without chance, and prints a row a task. Of the
+/// lengths those of a profile's ladder count.
 pub fn main() {
     let mut answers: BTreeMap<String, BTreeMap<usize, Vec<bool>>> = BTreeMap::new();
     for line in std::io::stdin().lines().map_while(Result::ok) {
@@ -17,22 +18,25 @@ pub fn main() {
         }
     }
     println!("| task | questions a length | questions | 50 % limit | narrow enough |\n|---|---:|---:|---:|---|");
-    for (task, by_length) in answers {
-        let lengths: Vec<usize> = by_length.keys().copied().collect();
-        let last = lengths.last().copied().unwrap_or(1);
-        let curves = Curves::new(&lengths, 0.0).expect("lengths ascend from 1");
-        let mut posterior = Posterior::new(&curves);
+    for (task, mut by_length) in answers {
+        let ends = by_length.keys().next().copied().zip(by_length.keys().last().copied());
+        let Some((first, last)) = ends else { continue };
+        let lengths = ladder(first, last);
+        by_length.retain(|length, _| lengths.contains(length));
         let most = by_length.values().map(Vec::len).min().unwrap_or(0);
-        for each in 0..most {
-            for (index, of) in by_length.values().enumerate() {
-                posterior.add(index, usize::from(of[each]), usize::from(!of[each]));
-            }
-            let limit = posterior.limits(&[0.5])[0];
-            let enough = narrow(&limit, last);
-            if enough || each + 1 == most {
-                let (asked, said) = ((each + 1) * lengths.len(), if enough { "yes" } else { "no" });
+        for each in 1..=most {
+            let counted = |(&length, of): (&usize, &Vec<bool>)| Counted {
+                length,
+                right: of[..each].iter().filter(|right| **right).count(),
+                asked: each,
+            };
+            let counts: Vec<Counted> = by_length.iter().map(counted).collect();
+            let limit = crossing(&counts, 0.5, (first, last));
+            let enough = narrow(limit.low, limit.high, last);
+            if enough || each == most {
+                let (asked, said) = (each * counts.len(), if enough { "yes" } else { "no" });
                 let (estimate, low, high) = (limit.estimate, limit.low, limit.high);
-                println!("| {task} | {} | {asked} | {estimate:.1} ({low:.1}-{high:.1}) | {said} |", each + 1);
+                println!("| {task} | {each} | {asked} | {estimate:.1} ({low:.1}-{high:.1}) | {said} |");
                 break;
             }
         }

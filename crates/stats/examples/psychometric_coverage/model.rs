@@ -1,5 +1,7 @@
 //! Simulated models with known curves.
-use earnest_stats::psychometric::{Curves, Limit, Measured, Posterior, Procedure, ladder};
+use std::sync::Arc;
+
+use earnest_stats::psychometric::{Counted, Curves, Measured, Procedure, crossing, ladder};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -25,10 +27,25 @@ pub enum Truth {
         slope: f64,
         lapse: f64,
     },
-    /// All right up to a length, nothing beyond, but for slips.
+    /// All right up to a length but for lapses, nothing beyond but for slips.
     Cut {
         last: f64,
+        lapse: f64,
         slip: f64,
+    },
+    /// A share between all and nothing from one length to another.
+    Plateau {
+        from: f64,
+        to: f64,
+        lapse: f64,
+        share: f64,
+        slip: f64,
+    },
+    /// The logistic curve at every third digit: tokens of three digits are right or wrong together.
+    Steps {
+        median: f64,
+        slope: f64,
+        lapse: f64,
     },
     /// Right between two lengths only.
     Bump {
@@ -44,34 +61,29 @@ pub enum Truth {
 }
 
 impl Truth {
-    pub fn name(self) -> &'static str {
-        match self {
-            Truth::Logarithm { .. } => "logistic in log length",
-            Truth::Weibull { .. } => "Weibull",
-            Truth::Length { .. } => "logistic in length",
-            Truth::Cut { .. } => "cut",
-            Truth::Bump { .. } => "bump (not falling)",
-            Truth::Dip { .. } => "dip (not falling)",
-        }
-    }
-
-    /// True if success falls with the length.
-    pub fn falls(self) -> bool {
-        !matches!(self, Truth::Bump { .. } | Truth::Dip { .. })
-    }
-
     pub fn known(self, x: f64) -> f64 {
         let logistic = |u: f64| 1.0 / (1.0 + (-u).exp());
         match self {
             Truth::Logarithm { median, slope, lapse } => (1.0 - lapse) * logistic(slope * (median / x).log2()),
             Truth::Weibull { median, shape, lapse } => (1.0 - lapse) * (-(x / median).powf(shape)).exp2(),
             Truth::Length { median, slope, lapse } => (1.0 - lapse) * logistic(slope * (median - x)),
-            Truth::Cut { last, slip } => {
+            Truth::Cut { last, lapse, slip } => {
                 if x <= last {
-                    1.0 - slip
+                    1.0 - lapse
                 } else {
                     slip
                 }
+            }
+            Truth::Plateau { from, lapse, .. } if x <= from => 1.0 - lapse,
+            Truth::Plateau { to, share, slip, .. } => {
+                if x <= to {
+                    share
+                } else {
+                    slip
+                }
+            }
+            Truth::Steps { median, slope, lapse } => {
+                (1.0 - lapse) * logistic(slope * (median / (3.0 * (x / 3.0).ceil())).log2())
             }
             Truth::Bump { from, to } => {
                 if x >= from && x <= to {
@@ -90,20 +102,25 @@ impl Truth {
         }
     }
 
-    /// Length at which a falling curve crosses a level: 0 below the range, infinity beyond it.
-    pub fn crossing(self, level: f64, last: f64) -> f64 {
-        if self.known(1.0) < level {
-            return 0.0;
-        }
-        if self.known(last) >= level {
-            return f64::INFINITY;
-        }
-        let (mut low, mut high) = (1.0, last);
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            if self.known(middle) >= level { low = middle } else { high = middle }
-        }
-        low
+    /// Shortest and longest length at which a curve falls through a level for good: two where it is at the level over a range. 0 is below the range of lengths,
+    /// infinity beyond it.
+    pub fn crossing(self, level: f64, last: f64) -> (f64, f64) {
+        // Steps of a hundredth, and beyond the last of them that is above, where a curve falls.
+        let end = |is_above: &dyn Fn(f64) -> bool| {
+            let hundredths = (100..=(100.0 * last) as usize).rev().map(|number| number as f64 / 100.0);
+            let Some(low) = hundredths.into_iter().find(|&x| is_above(self.known(x))) else { return 0.0 };
+            if low >= last {
+                return f64::INFINITY;
+            }
+            let (mut low, mut high) = (low, (low + 0.01).min(last));
+            for _ in 0..40 {
+                let middle = 0.5 * (low + high);
+                if is_above(self.known(middle)) { low = middle } else { high = middle }
+            }
+            low
+        };
+        // Shares that were set to the level are at it but for rounding.
+        (end(&|share| share > level + 1e-9), end(&|share| share >= level - 1e-9))
     }
 }
 
@@ -115,19 +132,44 @@ pub struct Model {
     pub last: usize,
 }
 
+/// Kinds of curves by name; those from [`RISING`] on do not fall.
+pub const KINDS: [&str; 9] = [
+    "logistic in log length",
+    "Weibull",
+    "logistic in length",
+    "cut",
+    "cut after lapses",
+    "plateau",
+    "steps of three digits",
+    "bump (not falling)",
+    "dip (not falling)",
+];
+
+pub const RISING: usize = 7;
+
 impl Model {
+    /// A model with a curve of this kind.
     pub fn draw(random: &mut ChaCha8Rng, kind: usize, last: usize) -> Self {
         let mut between = |low: f64, high: f64| low + (high - low) * random.random::<f64>();
         let longest = last as f64;
         let median = between(0.0, (1.3 * longest).log2()).exp2();
         let slope = between(0.0, 3.5).exp2();
         let lapse = [0.0, 0.0, between(0.0, 0.05), between(0.0, 0.2)][(between(0.0, 4.0) as usize).min(3)];
+        let slip = between(0.0, 0.03);
         let truth = match kind {
             0 => Truth::Logarithm { median, slope, lapse },
             1 => Truth::Weibull { median, shape: slope, lapse },
             2 => Truth::Length { median, slope: slope / median, lapse },
-            3 => Truth::Cut { last: median, slip: between(0.0, 0.03) },
-            4 => {
+            3 => Truth::Cut { last: median, lapse: slip, slip },
+            4 => Truth::Cut { last: median, lapse: between(0.05, 0.3), slip },
+            5 => {
+                // From some length up to two octaves and more further; a share in steps of a twentieth, so that one of eleven is half.
+                let from = between(0.0, (0.5 * longest).log2()).exp2().floor();
+                let to = (from * between(1.5, 6.0)).ceil();
+                Truth::Plateau { from, to, lapse: between(0.0, 0.1), share: (between(4.5, 15.5)).round() / 20.0, slip }
+            }
+            6 => Truth::Steps { median, slope, lapse },
+            7 => {
                 let from = between(2.0, 0.3 * longest).max(2.5);
                 Truth::Bump { from, to: from * between(1.8, 3.0) }
             }
@@ -139,17 +181,16 @@ impl Model {
         };
         let chance = [0.0, 0.0, 0.0, 0.1, 0.5][(between(0.0, 5.0) as usize).min(4)];
         // Guesses would hide what does not fall in so few answers.
-        Model { truth, chance: if kind > 3 { 0.0 } else { chance }, last }
+        Model { truth, chance: if kind >= RISING { 0.0 } else { chance }, last }
     }
 
-    pub fn right(self, length: usize, random: &mut ChaCha8Rng) -> bool {
+    fn right(self, length: usize, random: &mut ChaCha8Rng) -> bool {
         let known = self.truth.known(length as f64);
         random.random::<f64>() < self.chance + (1.0 - self.chance) * known
     }
 
-    pub fn adaptive(self, random: &mut ChaCha8Rng) -> (usize, Measured) {
-        let curves = Curves::new(&ladder(1, self.last), self.chance).expect("lengths ascend");
-        let mut procedure = Procedure::new(&curves, BUDGET, WIDTH);
+    pub fn adaptive(self, curves: &Arc<Curves>, random: &mut ChaCha8Rng) -> (usize, Measured) {
+        let mut procedure = Procedure::new(curves, BUDGET, WIDTH);
         loop {
             let lengths = procedure.next();
             if lengths.is_empty() {
@@ -161,18 +202,18 @@ impl Model {
         }
     }
 
-    /// The 50 % limit after each number of questions a length.
-    pub fn grid(self, most: usize, random: &mut ChaCha8Rng) -> Vec<Limit> {
-        let lengths: Vec<usize> = (1..=self.last).collect();
-        let mut posterior = Posterior::new(&Curves::new(&lengths, self.chance).expect("lengths ascend"));
-        (0..most)
-            .map(|_| {
-                for (index, &length) in lengths.iter().enumerate() {
-                    let right = self.right(length, random);
-                    posterior.add(index, usize::from(right), usize::from(!right));
-                }
-                posterior.limits(&[0.5])[0]
-            })
-            .collect()
+    /// Ends of the interval of the 50 % limit after each number of questions a length of the profile's ladder.
+    pub fn grid(self, most: usize, random: &mut ChaCha8Rng) -> Vec<(f64, f64)> {
+        let new = |length| Counted { length, right: 0, asked: 0 };
+        let mut counts: Vec<Counted> = ladder(1, self.last).into_iter().map(new).collect();
+        let mut ask = || {
+            for one in &mut counts {
+                one.right += usize::from(self.right(one.length, random));
+                one.asked += 1;
+            }
+            let found = crossing(&counts, self.chance + (1.0 - self.chance) * 0.5, (1, self.last));
+            (found.low, found.high)
+        };
+        (0..most).map(|_| ask()).collect()
     }
 }

@@ -7,6 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::model::{Model, Truth};
+use earnest_stats::Z95;
+
 use super::share;
 
 /// Levels at which tests are counted: alone, and the first step of Holm's procedure over 72 skills.
@@ -79,7 +81,7 @@ fn shifted(truth: Truth, octaves: f64) -> Truth {
         Truth::Length { median, slope, lapse } => {
             Truth::Length { median: median * factor, slope: slope / factor, lapse }
         }
-        Truth::Cut { last, slip } => Truth::Cut { last: last * factor, slip },
+        Truth::Cut { last, lapse, slip } => Truth::Cut { last: last * factor, lapse, slip },
         other => other,
     }
 }
@@ -103,12 +105,13 @@ pub fn main(mut arguments: impl Iterator<Item = String>) {
                 // The kinds that fall.
                 let model = Model::draw(&mut random, number / 2 % 4, last);
                 let other = Model { truth: shifted(model.truth, -apart), ..model };
-                let (one, other) = (model.adaptive(&mut random).1, other.adaptive(&mut random).1);
+                let curves = Curves::new(&ladder(1, last), model.chance).expect("lengths ascend");
+                let (one, other) = (model.adaptive(&curves, &mut random).1, other.adaptive(&curves, &mut random).1);
                 [likelihood_ratio(model, [&one, &other]), by_octave([&one, &other])]
             })
             .collect();
         for (index, test) in ["likelihood ratio", "Mantel-Haenszel by octave"].into_iter().enumerate() {
-            let cells = LEVELS.map(|level| share(found.iter().filter(|p| p[index] < level).count(), pairs));
+            let cells = LEVELS.map(|level| share(found.iter().filter(|p| p[index] < level).count(), pairs, Z95));
             println!("| {apart} | {test} | {} |", cells.join(" | "));
         }
     }

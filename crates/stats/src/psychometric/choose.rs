@@ -19,22 +19,32 @@ impl Posterior {
     pub fn most_informative(&self, count: usize) -> Vec<usize> {
         let curves = &self.curves;
         let mut weights = self.weights();
-        let most_bins = curves.bins.iter().flatten().copied().max().map_or(0, usize::from) + 1;
-        // Weight of the curves in a bin, and that times their probability of a right answer.
-        let mut sums = vec![(0.0_f64, 0.0_f64); most_bins];
+        // Bins of the curves that matter, side by side: this loop is what a round of questions costs.
+        let bins: Vec<[u16; 3]> =
+            weights.iter().map(|&(curve, _)| [0, 1, 2].map(|target| curves.bins[target][curve as usize])).collect();
+        let most_bins = bins.iter().flatten().copied().max().map_or(0, usize::from) + 1;
+        let of = |table, index| {
+            let table = curves.at(table, index);
+            weights.iter().map(|&(curve, _)| table[curve as usize]).collect::<Vec<f64>>()
+        };
+        let right: Vec<Vec<f64>> = (0..curves.lengths.len()).map(|index| of(&curves.right, index)).collect();
+        // By target and bin: weight of the curves, and that times their probability of a right answer.
+        let mut sums = [0, 1, 2].map(|_| vec![(0.0_f64, 0.0_f64); most_bins]);
         let mut chosen = Vec::with_capacity(count);
         for _ in 0..count {
             let mut best = (0, i64::MIN, 0.5);
-            for index in 0..curves.lengths.len() {
-                let right = curves.at(&curves.right, index);
-                let (mut information, mut mean) = (0.0, 0.0);
-                for (bins, (_, importance)) in curves.bins.iter().zip(TARGETS) {
-                    sums.fill((0.0, 0.0));
-                    for &(curve, weight) in &weights {
-                        let sum = &mut sums[usize::from(bins[curve as usize])];
+            for (index, right) in right.iter().enumerate() {
+                sums.iter_mut().for_each(|sums| sums.fill((0.0, 0.0)));
+                for ((bins, &(_, weight)), right) in bins.iter().zip(&weights).zip(right) {
+                    let weighted = weight * right;
+                    for (sums, &bin) in sums.iter_mut().zip(bins) {
+                        let sum = &mut sums[usize::from(bin)];
                         sum.0 += weight;
-                        sum.1 += weight * right[curve as usize];
+                        sum.1 += weighted;
                     }
+                }
+                let (mut information, mut mean) = (0.0, 0.0);
+                for (sums, (_, importance)) in sums.iter().zip(TARGETS) {
                     mean = sums.iter().map(|sum| sum.1).sum::<f64>().clamp(1e-12, 1.0 - 1e-12);
                     let known = |sum: &(f64, f64)| sum.0 * entropy((sum.1 / sum.0).clamp(1e-12, 1.0 - 1e-12));
                     let known: f64 = sums.iter().filter(|sum| sum.0 > 0.0).map(known).sum();

@@ -48,7 +48,7 @@ pub fn monotone(counts: &[Counted]) -> MonotoneTest {
 }
 
 /// Maximum likelihood among shares that never grow: neighbouring lengths that violate the order are pooled.
-fn falling(counts: &[Counted]) -> Vec<f64> {
+pub(super) fn falling(counts: &[Counted]) -> Vec<f64> {
     // Right, asked, and number of lengths.
     let mut pools: Vec<(usize, usize, usize)> = Vec::new();
     for one in counts {
@@ -67,12 +67,17 @@ fn falling(counts: &[Counted]) -> Vec<f64> {
         .collect()
 }
 
-fn ratio(counts: &[Counted], fitted: &[f64]) -> f64 {
+/// Logarithm of the probability of the answers, up to the number of their orders.
+pub(super) fn ln_likelihood(counts: &[Counted], shares: &[f64]) -> f64 {
     let part = |count: usize, share: f64| if count == 0 { 0.0 } else { count as f64 * libm::log(share) };
-    let likelihood = |one: &Counted, share: f64| part(one.right, share) + part(one.asked - one.right, 1.0 - share);
-    let difference =
-        |(one, &share): (&Counted, &f64)| likelihood(one, one.right as f64 / one.asked as f64) - likelihood(one, share);
-    2.0 * counts.iter().zip(fitted).map(difference).sum::<f64>()
+    let likelihood =
+        |(one, &share): (&Counted, &f64)| part(one.right, share) + part(one.asked - one.right, 1.0 - share);
+    counts.iter().zip(shares).map(likelihood).sum()
+}
+
+fn ratio(counts: &[Counted], fitted: &[f64]) -> f64 {
+    let own: Vec<f64> = counts.iter().map(|one| one.right as f64 / one.asked as f64).collect();
+    2.0 * (ln_likelihood(counts, &own) - ln_likelihood(counts, fitted))
 }
 
 #[cfg(test)]

@@ -21,13 +21,23 @@
 //!
 //! Questions come in batches, so that an engine is busy. One question of each batch has a length of a fixed sequence that covers the
 //! range, because questions near a limit would never show that longer numbers are right again: [`monotone`] tests for that.
+//!
+//! The family chooses the questions. What is said of a limit does not rest on it: intervals are those of [`crossing`], which assume only that success
+//! does not grow; [`Posterior::check`] looks at whether the family fits, and where it does not the estimate is that of the curves that never grow, and
+//! [`steps`] say what there is. Where success does grow, the limit is the length from which it stays below ([`for_good`]).
+mod check;
 mod choose;
+mod crossing;
 mod curve;
 mod isotonic;
 mod posterior;
 mod procedure;
+mod steps;
 
+pub use check::ShapeCheck;
+pub use crossing::{Crossing, crossing, for_good};
 pub use curve::Curves;
 pub use isotonic::{Counted, MonotoneTest, monotone};
 pub use posterior::{Limit, Posterior};
 pub use procedure::{BATCH, LEVELS, Measured, Procedure, ladder};
+pub use steps::{Step, steps};

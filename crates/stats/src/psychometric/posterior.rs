@@ -15,15 +15,15 @@ const PARAMETERS: f64 = 4.0;
 /// Bins of an octave in which crossings are counted.
 const BINS: f64 = 48.0;
 
-/// Length at which the probability of success above chance falls through a level, with its credible interval.
+/// Length at which the probability of success above chance falls through a level, with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// The level, e.g. 0.5.
     pub level: f64,
-    /// Median of the posterior. 0 is below the shortest length, infinity beyond the longest; JSON has null for it.
+    /// Best guess. 0 is below the shortest length, infinity beyond the longest; JSON has null for it.
     #[serde(with = "unbounded")]
     pub estimate: f64,
-    /// Ends of the central 95 % interval, with the same two values.
+    /// Ends of the interval, with the same two values.
     #[serde(with = "unbounded")]
     pub low: f64,
     #[serde(with = "unbounded")]
@@ -97,6 +97,7 @@ impl Posterior {
         (0..curves.lengths.len()).map(mean).collect()
     }
 
+    /// Medians of the crossings of levels with their central 95 % credible intervals, which hold as far as the family of curves does.
     pub fn limits(&self, levels: &[f64]) -> Vec<Limit> {
         let weights = self.weights();
         levels.iter().map(|&level| self.limit(level, &weights)).collect()

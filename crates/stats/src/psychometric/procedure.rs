@@ -3,8 +3,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::crossing::{Crossing, crossing, for_good};
 use super::isotonic::{Counted, MonotoneTest, monotone};
-use super::{Curves, Limit, Posterior};
+use super::{Curves, Limit, Posterior, ShapeCheck, Step, steps};
 
 /// Questions of a round.
 pub const BATCH: usize = 6;
@@ -20,6 +21,10 @@ const NOT_MONOTONE: f64 = 0.003;
 
 /// Level below which falling is in doubt: lengths with few answers are asked until it is not.
 const DOUBTED: f64 = 0.1;
+
+/// Level of the check of the shape, and that from which a misfit is beyond doubt: between them questions go on.
+const MISFIT: f64 = 0.1;
+const SURE_MISFIT: f64 = 0.02;
 
 /// Lengths that are asked where success does not fall with the length.
 const COMPARED: usize = 8;
@@ -42,22 +47,34 @@ pub fn ladder(first: usize, last: usize) -> Vec<usize> {
     lengths
 }
 
-/// Estimate of a psychometric curve: its limits, answers by length and test of monotonicity.
+/// Estimate of a psychometric curve: its limits, answers by length and tests of its shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Limits of [`LEVELS`]. Where the curve does not fall with the length they describe nothing.
+    /// Limits of [`LEVELS`], with intervals that hold for curves of any shape that falls ([`crossing`]). Estimates are medians of the posterior within
+    /// them; where the family does not fit, those of the best curve that never grows. Where success does not fall with the length, the lengths from which it stays below ([`for_good`]).
     pub limits: Vec<Limit>,
     /// Answers by length, of those asked.
     pub counts: Vec<Counted>,
     /// Test of the assumption that success falls with the length.
     pub monotone: MonotoneTest,
-    /// False if the assumption does not hold: read [`Measured::counts`] instead of the limits.
+    /// False if the assumption does not hold.
     pub falls: bool,
+    /// Check of the family of curves.
+    pub check: ShapeCheck,
+    /// False if the answers fall otherwise than the curves of the family, or do not fall: [`Measured::steps`] say how.
+    pub fits: bool,
+    /// Steps of the curve, by ascending length; empty where the family fits.
+    pub steps: Vec<Step>,
     /// True if the interval is narrow enough; otherwise the budget ended the measurement, or more questions are wanted.
     pub narrow: bool,
 }
 
 impl Measured {
+    /// False for a limit of a curve that grows and is above the level at the longest lengths: it never falls through for good.
+    pub fn has_limit(&self, limit: &Limit) -> bool {
+        self.falls || limit.estimate.is_finite()
+    }
+
     /// Limit of the level nearest to this one.
     pub fn limit(&self, level: f64) -> Option<&Limit> {
         let off = |limit: &&Limit| ((limit.level - level).abs() * 1e6) as i64;
@@ -126,17 +143,34 @@ impl Procedure {
 
     fn measure(&self, posterior: &Posterior) -> Measured {
         let counts = self.counted();
-        let limits = posterior.limits(&LEVELS);
-        let test = monotone(&counts);
-        let narrow = self.is_narrow(&limits[1]);
-        Measured { limits, counts, falls: test.p > NOT_MONOTONE, monotone: test, narrow }
+        let (test, check) = (monotone(&counts), posterior.check(&counts));
+        let falls = test.p > NOT_MONOTONE;
+        let fits = falls && check.p >= MISFIT;
+        let limit = |expected: Limit| {
+            let Crossing { estimate, low, high } = self.crossing(&counts, expected.level, falls);
+            // A median outside the interval is an artefact of the family.
+            let estimate = if fits { expected.estimate.clamp(low, high) } else { estimate };
+            Limit { level: expected.level, estimate, low, high }
+        };
+        let limits: Vec<Limit> = posterior.limits(&LEVELS).into_iter().map(limit).collect();
+        let narrow = self.is_narrow(limits[1].low, limits[1].high);
+        let steps = if fits { Vec::new() } else { steps(&counts) };
+        Measured { limits, counts, monotone: test, falls, check, fits, steps, narrow }
     }
 
-    fn is_narrow(&self, limit: &Limit) -> bool {
+    /// Crossing of a level of success above chance.
+    fn crossing(&self, counts: &[Counted], level: f64, falls: bool) -> Crossing {
+        let (lengths, chance) = (self.curves.lengths(), self.curves.chance());
+        let range = (lengths[0], lengths[lengths.len() - 1]);
+        let share = chance + (1.0 - chance) * level;
+        if falls { crossing(counts, share, range) } else { for_good(counts, share, range) }
+    }
+
+    fn is_narrow(&self, low: f64, high: f64) -> bool {
         let lengths = self.curves.lengths();
         let (first, last) = (lengths[0] as f64, lengths[lengths.len() - 1] as f64);
         let (below, beyond) = (first * libm::exp2(-BEYOND), last * libm::exp2(BEYOND));
-        let (low, high) = (limit.low.clamp(below, beyond), limit.high.clamp(below, beyond));
+        let (low, high) = (low.clamp(below, beyond), high.clamp(below, beyond));
         high <= low * self.width || high - low <= 1.0
     }
 
@@ -150,14 +184,18 @@ impl Procedure {
         if self.asked == 0 {
             return (0..left).map(|index| lengths[spread(index, left, lengths.len())]).collect();
         }
-        let posterior = self.posterior();
-        let measured = self.measure(&posterior);
-        // Without limits to find, or in doubt of them, lengths are compared: a confident limit may rest on a wrong curve.
-        if measured.monotone.p <= DOUBTED {
+        let counts = self.counted();
+        // In doubt of the limits, lengths are compared: a confident limit may rest on a wrong curve.
+        if monotone(&counts).p <= DOUBTED {
             return self.fewest(left);
         }
-        if measured.narrow && self.asked >= FEWEST {
-            return Vec::new();
+        let posterior = self.posterior();
+        let half = self.crossing(&counts, LEVELS[1], true);
+        if self.asked >= FEWEST && self.is_narrow(half.low, half.high) {
+            let p = posterior.check(&counts).p;
+            if !(SURE_MISFIT..MISFIT).contains(&p) {
+                return Vec::new();
+            }
         }
         let mut indices = posterior.most_informative(left.saturating_sub(1));
         indices.push(covering(self.asked / BATCH, lengths.len()));
@@ -244,9 +282,57 @@ mod tests {
     #[test]
     fn what_grows_again_is_noticed_and_compared_by_length() {
         let (procedure, measured) = run(0.0, 20, 48, |length, _| length > 6);
-        assert!(!measured.falls, "{measured:?}");
+        assert!(!measured.falls && !measured.fits, "{measured:?}");
+        // Success is never below the level for good.
+        assert!(measured.limit(0.5).is_some_and(|limit| limit.estimate == f64::INFINITY && limit.low > 6.0));
         assert_eq!(procedure.asked(), 48, "the whole budget is used");
         assert!(measured.counts.iter().filter(|one| one.asked >= 3).count() >= 6, "{:?}", measured.counts);
+    }
+
+    #[test]
+    fn a_plateau_is_found_and_said_in_steps() {
+        // All to 3 digits, three of five to 12, nothing beyond.
+        let right = |length, number: usize| length <= 3 || length <= 12 && matches!(number % 5, 0 | 2 | 3);
+        let (_, measured) = run(0.0, 20, 96, right);
+        assert!(measured.falls && !measured.fits && measured.check.p < MISFIT, "{measured:?}");
+        let steps: Vec<(usize, usize)> = measured.steps.iter().map(|step| (step.from, step.to)).collect();
+        assert!(steps.len() >= 3 && steps[0].1 == 3, "{steps:?}");
+        let limits = [0, 2].map(|index| (measured.limits[index].low, measured.limits[index].high));
+        assert!(limits[0].0 <= 3.0 && limits[0].1 >= 4.0 && limits[1].0 <= 12.0 && limits[1].1 >= 13.0, "{limits:?}");
+        let (_, smooth) = run(0.0, 20, 48, |length, number| (number * 7) % 20 >= length);
+        assert!(smooth.fits && smooth.steps.is_empty(), "{smooth:?}");
+    }
+
+    #[test]
+    fn estimates_lie_within_their_intervals() {
+        for seed in 0..12 {
+            let right = |length: usize, number: usize| (length * 37 + number * 61 + seed * 13) % 23 > length;
+            let (_, measured) = run([0.0, 0.5][seed % 2], 20, 48, right);
+            for limit in &measured.limits {
+                assert!(limit.low <= limit.estimate && limit.estimate <= limit.high, "{measured:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn questions_go_on_while_the_shape_is_in_doubt() {
+        let curves = Curves::new(&ladder(1, 20), 0.0).unwrap();
+        let mut procedure = Procedure::new(&curves, 1_000, 1.5);
+        // The 50 % limit is clear; three of four from 3 to 8 digits begin to look unlike the curves.
+        let right = |length: usize, number: usize| length < 3 || length < 9 && number % 4 != 2;
+        let (mut doubted, mut ended) = (0, 0);
+        for number in 0..10 {
+            for length in 1..=11 {
+                procedure.add(length, Some(right(length, number)));
+                let measured = procedure.measured();
+                if number > 2 && measured.narrow {
+                    let is_doubted = (SURE_MISFIT..MISFIT).contains(&measured.check.p);
+                    assert_eq!(procedure.next().is_empty(), !is_doubted, "{measured:?}");
+                    *if is_doubted { &mut doubted } else { &mut ended } += 1;
+                }
+            }
+        }
+        assert!(doubted > 0 && ended > 0, "{doubted} {ended}");
     }
 
     #[test]

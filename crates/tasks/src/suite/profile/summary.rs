@@ -15,9 +15,12 @@ pub const LIMITS: [&str; 3] = ["limit 90 %", "limit 50 %", "limit 10 %"];
 /// Name of the curves by length.
 const BY_LENGTH: &str = "accuracy by length";
 
-/// Numbers of a row: whether success falls with the length, the p value of that it does, and whether the interval is narrow enough.
+/// Numbers of a row: whether success falls with the length, the p value of that it does, whether it does so as the curves of the measurement, the p value of that, and
+/// whether the interval is narrow enough.
 const FALLS: &str = "falls";
 const P_FALLS: &str = "p of falling";
+const FITS: &str = "fits";
+const P_FITS: &str = "p of fitting";
 const NARROW: &str = "narrow enough";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -91,14 +94,19 @@ pub(super) fn summarise(options: &ProfileOptions, samples: &[Scored<'_>]) -> Sum
         let accuracy = wilson(of.0 as f64, of.1 as f64, Z95).map_or(Interval::UNKNOWN, interval);
         let mut values = vec![("accuracy".to_owned(), accuracy)];
         values.extend(LIMITS.iter().zip(&measured.limits).map(|(name, limit)| {
-            let value = match measured.falls {
+            let value = match measured.has_limit(limit) {
                 true => Interval { estimate: limit.estimate, low: limit.low, high: limit.high },
                 false => Interval::UNKNOWN,
             };
             ((*name).to_owned(), value)
         }));
-        let numbers =
-            [(FALLS, f64::from(measured.falls)), (P_FALLS, measured.monotone.p), (NARROW, f64::from(measured.narrow))];
+        let numbers = [
+            (FALLS, f64::from(measured.falls)),
+            (P_FALLS, measured.monotone.p),
+            (FITS, f64::from(measured.fits)),
+            (P_FITS, measured.check.p),
+            (NARROW, f64::from(measured.narrow)),
+        ];
         rows.push(SummaryRow {
             name: skill.task.clone(),
             n: of.1,
@@ -125,17 +133,26 @@ pub(super) fn summarise(options: &ProfileOptions, samples: &[Scored<'_>]) -> Sum
 fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
     let mut notes = vec![
         "Limits are lengths in digits at which the probability of success falls through 90, 50 and 10 % of the way from chance to \
-         certainty; brackets are 95 % credible intervals, < is below the shortest length and > beyond the longest (0 and inf in files). Accuracies are over \
+         certainty; brackets are 95 % intervals, < is below the shortest length and > beyond the longest (0 and inf in files). Accuracies are over \
          the questions that were asked, most of them near the limits: they do not compare models."
             .to_owned(),
     ];
     let asked = |one: &&SkillResult| !one.measured.counts.is_empty();
-    let rising: Vec<String> =
-        found.iter().filter(asked).filter(|one| !one.measured.falls).map(|one| one.skill.short_name()).collect();
+    let named = |is: &dyn Fn(&Measured) -> bool| {
+        let of = found.iter().filter(asked).filter(|one| is(&one.measured));
+        of.map(|one| one.skill.short_name()).collect::<Vec<_>>().join(", ")
+    };
+    let rising = named(&|measured| !measured.falls);
     if !rising.is_empty() {
         notes.push(format!(
-            "Success does not fall with the length in {}: there is no limit; the accuracies by length say what there is.",
-            rising.join(", ")
+            "Success does not fall with the length in {rising}: a limit is the length from which it stays below for good, and there is none where \
+             it never does; the accuracies by length say what there is."
+        ));
+    }
+    let other = named(&|measured| measured.falls && !measured.fits);
+    if !other.is_empty() {
+        notes.push(format!(
+            "Success falls in steps, or otherwise than in one smooth curve, in {other}: no single limit says all of it; `earnest profile` shows the steps."
         ));
     }
     let wide = found.iter().filter(asked).filter(|one| one.measured.falls && !one.measured.narrow).count();
@@ -222,16 +239,35 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_again_has_no_limit() {
+    fn what_grows_to_the_end_has_no_limit() {
         let (skills, notations) = select(&["copy"]).unwrap();
         let options = ProfileOptions { skills, notations, ..ProfileOptions::default() };
         let answers = (0..64).map(|index| ("copy", [1, 2, 10, 50][index % 4], index % 4 > 1));
         let found = results(&options, answers);
-        assert!(!found[0].measured.falls);
+        assert!(!found[0].measured.falls && !found[0].measured.has_limit(&found[0].measured.limits[1]));
         assert!(
             notes(&options, &found)
                 .iter()
                 .any(|note| note.starts_with("Success does not fall with the length in copy"))
         );
+    }
+
+    #[test]
+    fn a_bump_has_the_limit_at_which_it_ends_and_steps_are_noted() {
+        let (skills, notations) = select(&["copy", "add"]).unwrap();
+        let options = ProfileOptions { skills, notations, ..ProfileOptions::default() };
+        let bump = (0..90).map(|index| ("copy", [1, 2, 9, 10, 50, 90][index % 6], matches!(index % 6, 2 | 3)));
+        // All of 2 digits, half of 3 to 12, nothing beyond.
+        let plateau = (0..120).map(|index| {
+            let length = [1, 2, 3, 6, 9, 11, 14, 19][index % 8];
+            ("add", length, length < 3 || length < 12 && index / 8 % 2 == 0)
+        });
+        let found = results(&options, bump.chain(plateau));
+        let [plateau, bump] = ["add", "copy"].map(|task| found.iter().find(|one| one.skill.task == task).unwrap());
+        let limit = bump.measured.limits[1];
+        assert!(bump.measured.has_limit(&limit) && limit.low >= 9.0 && limit.high <= 50.0, "{limit:?}");
+        assert!(plateau.measured.falls && !plateau.measured.fits, "{:?}", plateau.measured);
+        let notes = notes(&options, &found);
+        assert!(notes.iter().any(|note| note.contains("in steps") && note.contains("in add:")), "{notes:?}");
     }
 }
