@@ -19,7 +19,8 @@ use earnest_results::{Plan, Reporter, RunEvent, Status};
 use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::profile::{
-    PAIRS, ProfileOptions, ProfileSuite, PromptForm, SCREENED, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way,
+    PAIRS, ProfileOptions, ProfileSuite, PromptForm, SCREENED, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask,
+    Way,
 };
 
 /// Questions of a skill at most: three rounds.

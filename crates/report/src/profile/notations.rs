@@ -117,7 +117,8 @@ impl Notations {
                 let counts = PairedCounts::of(pairs.values().copied());
                 if let Some((low, high)) = paired_score_interval(&counts, 0.95) {
                     let gained = counts.second_only as f64 - counts.first_only as f64;
-                    (result.difference, result.low, result.high) = (Some(gained / pairs.len() as f64), Some(low), Some(high));
+                    (result.difference, result.low, result.high) =
+                        (Some(gained / pairs.len() as f64), Some(low), Some(high));
                     p_values.push(notation_p(&pairs));
                 }
             }

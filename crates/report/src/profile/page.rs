@@ -414,8 +414,18 @@ mod tests {
         }
     }
 
-    const PARTS: [&str; 10] =
-        ["limits", "prompt", "differences", "steps", "rising", "anatomy", "positions", "notations", "thinking", "numbers"];
+    const PARTS: [&str; 10] = [
+        "limits",
+        "prompt",
+        "differences",
+        "steps",
+        "rising",
+        "anatomy",
+        "positions",
+        "notations",
+        "thinking",
+        "numbers",
+    ];
 
     fn parts(html: &str) -> Vec<&'static str> {
         PARTS.into_iter().filter(|part| html.contains(&format!("<section id=\"{part}\">"))).collect()

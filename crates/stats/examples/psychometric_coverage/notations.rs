@@ -1,6 +1,6 @@
 //! Verdicts on notations: false positives and power of a first look at 32 pairs and, where it decides nothing, of 112.
 use earnest_stats::mcnemar::{PairedCounts, early_look, mcnemar};
-use earnest_stats::{holm, paired_score_interval};
+use earnest_stats::{Z95, holm, paired_score_interval};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -44,7 +44,9 @@ pub fn main(mut arguments: impl Iterator<Item = String>) {
         "{studies} studies a row, seed {seed}: {NOTATIONS} notations, {:.0} % right in plain digits, one that loses and seven that do not.\n",
         100.0 * PLAIN
     );
-    println!("| loss, points | differs | alike | not decided | pairs | one of the others differs |\n|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "| loss, points | differs | alike | not decided | pairs | one of the others differs |\n|---:|---:|---:|---:|---:|---:|"
+    );
     for (row, loss) in LOSSES.into_iter().enumerate() {
         let found: Vec<(Verdict, usize, bool)> = (0..studies)
             .into_par_iter()
@@ -53,8 +55,7 @@ pub fn main(mut arguments: impl Iterator<Item = String>) {
                 random.set_stream((row * studies + study) as u64);
                 let plain: Vec<bool> = (0..PAIRS).map(|_| random.random_bool(PLAIN)).collect();
                 let right = |index: usize| if index == 0 { PLAIN - loss } else { PLAIN };
-                let notations: Vec<_> =
-                    (0..NOTATIONS).map(|index| asked(right(index), &plain, &mut random)).collect();
+                let notations: Vec<_> = (0..NOTATIONS).map(|index| asked(right(index), &plain, &mut random)).collect();
                 let p: Vec<f64> = notations.iter().map(|one| one.0).collect();
                 let holds: Vec<bool> =
                     holm(&p).expect("they are probabilities").into_iter().map(|p| p < 0.05).collect();
@@ -68,9 +69,9 @@ pub fn main(mut arguments: impl Iterator<Item = String>) {
             })
             .collect();
         let verdicts = [Verdict::Differs, Verdict::Alike, Verdict::NotDecided];
-        let cells = verdicts.map(|verdict| share(found.iter().filter(|one| one.0 == verdict).count(), studies));
+        let cells = verdicts.map(|verdict| share(found.iter().filter(|one| one.0 == verdict).count(), studies, Z95));
         let pairs = super::mean(found.iter().map(|one| one.1 as f64));
-        let others = share(found.iter().filter(|one| one.2).count(), studies);
+        let others = share(found.iter().filter(|one| one.2).count(), studies, Z95);
         println!("| {:.0} | {} | {pairs:.0} | {others} |", 100.0 * loss, cells.join(" | "));
     }
 }

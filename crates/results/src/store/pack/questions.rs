@@ -71,7 +71,8 @@ impl Frame {
     fn segments(&self, question: String, unmasked: Option<String>) -> Option<Segments> {
         let shots = self.shots.iter().cloned().map(|(question, answer)| Shot { question, answer }).collect();
         let (thinking, mode) = (self.thinking, self.mode);
-        let mut segments = Segments { system: self.system.clone(), shots, question, raw: None, unmasked, thinking, mode };
+        let mut segments =
+            Segments { system: self.system.clone(), shots, question, raw: None, unmasked, thinking, mode };
         if let Some(raw) = &self.raw {
             segments.raw = Some(raw.text(&Pieces::of_raw(&segments))?);
         }

@@ -308,6 +308,8 @@ mod tests {
         assert_eq!(distinct.len(), SCREENED);
         // Skills of the selection where these are not among them.
         let (rounds, _) = screen(&["copy", "in_text"], &[[0; 3]; 4]);
-        assert!(rounds[0].iter().all(|item| ["copy", "in_text"].contains(&screened_skill(item).unwrap().task.as_str())));
+        assert!(
+            rounds[0].iter().all(|item| ["copy", "in_text"].contains(&screened_skill(item).unwrap().task.as_str()))
+        );
     }
 }

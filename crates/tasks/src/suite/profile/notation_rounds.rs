@@ -65,7 +65,8 @@ impl NotationRounds {
         };
         let questions = indices.flat_map(|index| notations.iter().map(move |&notation| (notation, index)));
         let (seed, form, asked) = (self.seed, self.form, self.asked);
-        let item = |question: (Notation, usize)| Some((question, notation::item(seed, form, question.0, asked, question.1)?));
+        let item =
+            |question: (Notation, usize)| Some((question, notation::item(seed, form, question.0, asked, question.1)?));
         let (last, items) = questions.filter_map(item).unzip();
         self.last = last;
         items

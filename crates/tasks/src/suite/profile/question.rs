@@ -4,7 +4,7 @@ use serde_json::json;
 use super::options::MOST_BUDGET;
 use super::skill::{Skill, Source};
 use super::text::{self, Asked};
-use super::{NAME, PromptForm, ProfileOptions};
+use super::{NAME, ProfileOptions, PromptForm};
 use crate::suite::arithmetic_bench::{self, ArithmeticBench, Ends};
 use crate::suite::gsm_symbolic::{Prompt, TrailingSpace};
 use crate::suite::nupa::{NupaOptions, NupaSuite, Scorer, adapter};

@@ -3,7 +3,8 @@ use serde_json::Value;
 
 use super::options::select;
 use super::{
-    NAME, Notation, ProfileOptions, PromptForm, ProfileSuite, Skill, ThinkingBudgets, ThinkingTask, VERSION, skills, thinking,
+    NAME, Notation, ProfileOptions, ProfileSuite, PromptForm, Skill, ThinkingBudgets, ThinkingTask, VERSION, skills,
+    thinking,
 };
 use crate::suite::registry::{
     BuiltIn, Card, Channel, Choice, Host, Mode, OptionError, OptionSpec, OptionValues, Takes,

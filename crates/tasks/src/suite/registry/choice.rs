@@ -122,8 +122,7 @@ mod tests {
 
     #[test]
     fn conversations_and_endpoints_are_read_by_their_final_answer() {
-        let of =
-            |mode, endpoint, asked| Channel { endpoint, ..Channel::local(mode) }.scorer(asked, "final", "strict");
+        let of = |mode, endpoint, asked| Channel { endpoint, ..Channel::local(mode) }.scorer(asked, "final", "strict");
         assert_eq!(of(Mode::Raw, false, None), "strict");
         assert_eq!(of(Mode::Chat, false, None), "final");
         assert_eq!(of(Mode::Raw, true, None), "final");
