@@ -137,7 +137,8 @@ pub struct SamplesArgs {
     pub disagree: Option<[String; 2]>,
 
     /// Only wrong answers that a class of errors explains: truncated, refusal, no_number, unreduced, format, exponent, sign, operation,
-    /// operand, carry, borrow, neighbour, shifted, order, dropped, repeated or other
+    /// operand, carry, borrow, neighbour, shifted, order, dropped, repeated, zero, example, rounded, loop, mixed, kind, part, digit, digits,
+    /// piece, close, short, long or other
     #[arg(long, value_name = "CLASS", conflicts_with = "correct")]
     pub error: Option<ErrorClass>,
 

@@ -36,6 +36,7 @@ check("a drawing has one name", (await all("svg[role=img]", (drawings) => drawin
 const cut = () => all(".scroll", (boxes) => boxes.filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1).map((box) => [box.closest("section").id, box.scrollWidth, box.clientWidth]));
 check("no table is cut off", (await cut()).length === 0, await cut());
 if (await page.$("#anatomy table.classes")) {
+  check("a share shows its interval", (await all("#anatomy td.shaded", (cells) => cells.every((cell) => /^\d+ \d+-\d+(; chance \d+)?$/.test(cell.textContent)))));
   check("a cell says its interval", (await all("#anatomy td.shaded", (cells) => cells.every((cell) => /\d+ of \d+, \d+ % \(\d+-\d+\)/.test(cell.title)))));
 }
 for (const [place, summary] of (await page.$$("details.part > summary")).entries()) {

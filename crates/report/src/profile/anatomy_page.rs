@@ -1,12 +1,11 @@
 //! Wrong answers on the page: shares of the classes of errors with their chance, and wrong digits by position.
 use minijinja::{Value, context};
 
-use earnest_stats::{Z95, wilson};
-use earnest_tasks::anatomy::{CHANCE_DIGITS, ErrorClass, one_digit_rate, random_rate};
+use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::Interval;
 use earnest_tasks::suite::profile::Family;
 
-use super::{NumeracyProfile, TaskErrors};
+use super::{ClassShare, NumeracyProfile};
 use crate::markup::{Markup, drawing, html, safe};
 use crate::plot::{Bar, BarGroup, Bars, Heat, HeatPanel, HeatRow, Shade, bars, heat_columns, heat_key};
 
@@ -39,77 +38,53 @@ pub(super) fn anatomy(profile: &NumeracyProfile) -> Markup {
     };
     let missed = found.missed.iter().enumerate().filter(|(_, count)| **count > 0);
     let missed: Vec<String> = missed.map(|(index, count)| format!("{}: {count}", index + 1)).collect();
-    let classes = classes(profile);
+    let families: Vec<(&str, usize, &[ClassShare])> =
+        found.by_family.iter().map(|one| (one.family.title(), one.wrong, one.classes.as_slice())).collect();
+    let columns = families.into_iter().chain([("all", found.wrong, found.classes.as_slice())]);
+    let columns: Vec<(&str, usize, &[ClassShare])> = columns.collect();
+    let of_class = |class: ErrorClass| {
+        let cells = columns.iter().map(|(_, wrong, shares)| {
+            let share = shares.iter().find(|share| share.class == class)?;
+            Some(cell(share, *wrong))
+        });
+        context!(class => class.title(), cells => cells.collect::<Value>())
+    };
     html(
         "anatomy.html",
         context!(
             figure => drawing(&bars(&overall)),
-            families => by_family(profile, &classes),
+            families => columns.iter().map(|(name, wrong, _)| context!(name => *name, wrong => *wrong)).collect::<Value>(),
+            rows => found.classes.iter().map(|share| of_class(share.class)).collect::<Value>(),
             missed => missed.join(", "),
-            folded => [("By task", false), ("By task and length", true)]
-                .map(|(name, by_length)| (name, by_task(profile, &classes, by_length))),
-            classes => classes.iter().map(|class| class.title()).collect::<Value>(),
+            folded => [by_task(profile, "By task", false), by_task(profile, "By task and length", true)],
         ),
     )
 }
 
-/// Classes that some wrong answer has, in their order.
-fn classes(profile: &NumeracyProfile) -> Vec<ErrorClass> {
-    let found = &profile.anatomy.classes;
-    ErrorClass::ALL.into_iter().filter(|class| found.iter().any(|share| share.class == *class)).collect()
-}
-
-/// A row of a table of shares: the number of wrong answers, and for each class the share, its shade, and a tip with the count and the
-/// 95 % interval.
-fn row(name: &str, details: [Option<&str>; 2], errors: &[&TaskErrors], classes: &[ErrorClass]) -> Value {
-    let [family, digits] = details;
-    let wrong: usize = errors.iter().map(|one| one.wrong).sum();
-    let cell = |class: &ErrorClass| {
-        let of_class = errors.iter().flat_map(|one| &one.classes).filter(|share| share.class == *class);
-        let count: usize = of_class.map(|share| share.count).sum();
-        let found = wilson(count as f64, wrong as f64, Z95)?;
-        let [share, low, high] = [found.value, found.low, found.high].map(|part| 100.0 * part);
-        let shown = if count == 0 { String::new() } else { format!("{share:.0}") };
-        let tip = format!("{}: {count} of {wrong}, {share:.0} % ({low:.0}-{high:.0})", class.title());
-        Some(context!(shown, tip, shade => format!("{:.2}", found.value)))
-    };
-    context!(name, family, digits, wrong, cells => classes.iter().map(cell).collect::<Value>())
-}
-
-/// Rows of the chance of each class: random numbers by the digits of the operands, and right numbers with one random digit.
-fn chance(classes: &[ErrorClass]) -> Value {
-    let row = |name: String, rate: &dyn Fn(ErrorClass) -> Option<f64>| {
-        let shown = |class: &ErrorClass| rate(*class).map_or_else(String::new, |rate| format!("{rate:.1}"));
-        (name, classes.iter().map(shown).collect::<Value>())
-    };
-    let by_digits = CHANCE_DIGITS.iter().enumerate().map(|(index, digits)| {
-        let name = format!("chance, {digits} digit{}", if *digits == 1 { "" } else { "s" });
-        row(name, &|class| random_rate(class).map(|rates| rates[index]))
-    });
-    by_digits.chain([row("chance, one digit replaced".to_owned(), &one_digit_rate)]).collect()
-}
-
-fn by_family(profile: &NumeracyProfile, classes: &[ErrorClass]) -> Value {
-    let rows = Family::ALL.into_iter().filter_map(|family| {
-        let is_of = |one: &&TaskErrors| profile.skill(&one.task).is_some_and(|skill| skill.family == family);
-        let errors: Vec<&TaskErrors> = profile.anatomy.by_task.iter().filter(is_of).collect();
-        (!errors.is_empty()).then(|| row(family.title(), [None, None], &errors, classes))
-    });
-    context!(what => "skills", rows => rows.collect::<Value>(), chance => chance(classes))
+/// A share: per cent with its 95 % interval and its chance, its shade, and a tip with the count.
+fn cell(share: &ClassShare, wrong: usize) -> Value {
+    let class = share.class.title();
+    let [value, low, high] = [share.share, share.low, share.high].map(|part| 100.0 * part);
+    let chance = share.chance.map(|chance| format!("{:.0}", 100.0 * chance));
+    let by_chance = chance.as_ref().map_or_else(String::new, |chance| format!(", by chance {chance} %"));
+    let tip = format!("{class}: {} of {wrong}, {value:.0} % ({low:.0}-{high:.0}){by_chance}", share.count);
+    let [shown, interval] = [format!("{value:.0}"), format!("{low:.0}-{high:.0}")];
+    context!(class, shown, interval, chance, tip, shade => format!("{:.2}", share.share))
 }
 
 /// Shares by task, or by task and length.
-fn by_task(profile: &NumeracyProfile, classes: &[ErrorClass], by_length: bool) -> Value {
+fn by_task(profile: &NumeracyProfile, name: &str, by_length: bool) -> Value {
     let found = &profile.anatomy;
     let (what, errors) = if by_length { ("task, digits", &found.by_length) } else { ("task", &found.by_task) };
     let rows = errors.iter().filter_map(|one| {
         let skill = profile.skill(&one.task)?;
         let (from, to) = one.lengths;
-        let digits = if from == to { from.to_string() } else { format!("{from}-{to}") };
-        let details = [Some(skill.family.title()), Some(digits.as_str()).filter(|_| by_length)];
-        Some(row(&skill.title, details, &[one], classes))
+        let digits = by_length.then(|| if from == to { from.to_string() } else { format!("{from}-{to}") });
+        let cells: Value = one.classes.iter().map(|share| cell(share, one.wrong)).collect();
+        let family = skill.family.title();
+        Some(context!(name => &skill.title, family, digits, wrong => one.wrong, cells))
     });
-    context!(what, rows => rows.collect::<Value>(), chance => ())
+    context!(name, what, rows => rows.collect::<Value>())
 }
 
 fn drawn(map: &Heat) -> Markup {

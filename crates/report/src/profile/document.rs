@@ -1,28 +1,20 @@
 //! A profile as data.
 use earnest_results::{Origin, Status};
-use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use earnest_stats::psychometric::{Counted, Limit, Step};
 use earnest_stats::{Z95, wilson};
-use earnest_tasks::anatomy::{Calculation, ErrorClass, Written, of_sample, wrong_positions};
 use earnest_tasks::suite::profile::{
     Family, FormCount, NAME, Notation, ProfileOptions, PromptForm, SkillResult, ThinkingTask, best_form, results,
 };
 
+use super::anatomy::{Anatomy, WrongAnswers};
 use super::notations::Notations;
 use super::thinking::ThinkingAnswers;
 use super::{NotationResult, ThinkingResult};
 use crate::ReportError;
 use earnest_results::store::{Filter, RunRecord, Store};
-
-/// Positions before and after the point that the map of wrong digits shows.
-const POSITIONS: usize = 20;
-const DECIMALS: usize = 10;
-
-/// Longest lengths of the rows of wrong answers by task and length; the last row has all beyond.
-const LENGTHS: [usize; 2] = [3, 10];
 
 /// Version of [`NumeracyProfile`] as JSON.
 const PROFILE_FORMAT: u32 = 1;
@@ -98,98 +90,6 @@ pub struct SkillProfile {
     pub counts: Vec<Counted>,
 }
 
-/// Share of a class among wrong answers, with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct ClassShare {
-    pub class: ErrorClass,
-    pub count: usize,
-    pub share: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-/// Wrong answers of a task, or of a task at some lengths.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TaskErrors {
-    pub task: String,
-    /// Shortest and longest length of the answers.
-    pub lengths: (usize, usize),
-    pub wrong: usize,
-    pub classes: Vec<ClassShare>,
-}
-
-/// Wrong digits by position from the point, of wrong answers that are numbers; of powers, those of the significand.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PositionRow {
-    pub task: String,
-    /// Wrong answers with another digit there, and those whose expected answer has the position; the units first.
-    pub positions: Vec<(usize, usize)>,
-    /// The same for digits after the point, from left to right.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub decimals: Vec<(usize, usize)>,
-}
-
-impl PositionRow {
-    fn new(task: &str) -> Self {
-        PositionRow { task: task.to_owned(), positions: vec![(0, 0); POSITIONS], decimals: Vec::new() }
-    }
-
-    /// Counts the digits of a wrong answer; fractions and what is no number have none.
-    fn add(&mut self, expected: &str, answer: &str) {
-        let (Some(expected), Some(answer)) = (Written::parse(expected), Written::parse(answer)) else { return };
-        let found = wrong_positions(&expected, &answer);
-        let count = |row: &mut [(usize, usize)], wrong: &[bool]| {
-            for (cell, is_wrong) in row.iter_mut().zip(wrong) {
-                cell.0 += usize::from(*is_wrong);
-                cell.1 += 1;
-            }
-        };
-        self.decimals.resize(self.decimals.len().max(found.decimals.len().min(DECIMALS)), (0, 0));
-        count(&mut self.positions, &found.whole);
-        count(&mut self.decimals, &found.decimals);
-    }
-}
-
-/// Anatomy of the wrong answers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Anatomy {
-    pub wrong: usize,
-    /// Over all tasks, the most frequent first; classes without answers are left out.
-    pub classes: Vec<ClassShare>,
-    pub by_task: Vec<TaskErrors>,
-    /// Each task with up to 3, 4 to 10 and more digits.
-    pub by_length: Vec<TaskErrors>,
-    /// First missed carry or borrow by position from the right, from 1.
-    pub missed: Vec<usize>,
-    pub positions: Vec<PositionRow>,
-}
-
-/// A wrong answer, as far as the tables need it.
-struct WrongAnswer {
-    task: String,
-    length: usize,
-    class: ErrorClass,
-}
-
-fn shares(classes: impl Iterator<Item = ErrorClass>) -> (usize, Vec<ClassShare>) {
-    let mut counts: BTreeMap<ErrorClass, usize> = BTreeMap::new();
-    classes.for_each(|class| *counts.entry(class).or_default() += 1);
-    let wrong: usize = counts.values().sum();
-    let share = |(class, count): (ErrorClass, usize)| {
-        let found = wilson(count as f64, wrong as f64, Z95)?;
-        Some(ClassShare { class, count, share: found.value, low: found.low, high: found.high })
-    };
-    let mut shares: Vec<ClassShare> = counts.into_iter().filter_map(share).collect();
-    shares.sort_by_key(|share| std::cmp::Reverse(share.count));
-    (wrong, shares)
-}
-
-fn errors(task: &str, answers: &[&WrongAnswer]) -> Option<TaskErrors> {
-    let lengths = || answers.iter().map(|answer| answer.length);
-    let (wrong, classes) = shares(answers.iter().map(|answer| answer.class));
-    Some(TaskErrors { task: task.to_owned(), lengths: (lengths().min()?, lengths().max()?), wrong, classes })
-}
-
 /// Reads the profile of a stored run.
 ///
 /// # Errors
@@ -204,9 +104,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     store.check_seal(run)?;
     let options = ProfileOptions::from_json(&manifest.settings.suite_options)?;
     let mut answers: Vec<(String, usize, bool)> = Vec::new();
-    let mut wrong: Vec<WrongAnswer> = Vec::new();
-    let mut positions: BTreeMap<String, PositionRow> = BTreeMap::new();
-    let mut missed: Vec<usize> = Vec::new();
+    let mut wrong = WrongAnswers::default();
     let (mut tokens, mut failed) = (0, 0);
     let mut notations = Notations::default();
     let mut thinking = ThinkingAnswers::default();
@@ -238,30 +136,11 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
             thinking.add(kind, length, &sample);
             continue;
         }
-        if let Some(found) = of_sample(&sample.task, &sample.covariates, &sample.gold, score, sample.truncated()) {
-            if let Some(position) = found.position {
-                missed.resize(missed.len().max(position), 0);
-                missed[position - 1] += 1;
-            }
-            let is_number = !matches!(
-                found.class,
-                ErrorClass::Truncated | ErrorClass::Refusal | ErrorClass::NoNumber | ErrorClass::Format
-            );
-            if let Some(answer) = score.answer.as_deref().filter(|_| is_number)
-                && !matches!(Calculation::of_task(&sample.task), Calculation::Other | Calculation::Count)
-            {
-                let row = positions.entry(sample.task.clone()).or_insert_with(|| PositionRow::new(&sample.task));
-                row.add(&sample.gold, answer);
-            }
-            wrong.push(WrongAnswer { task: sample.task.clone(), length, class: found.class });
-        }
+        wrong.add(&sample, score, length);
         answers.push((sample.task, length, score.correct));
     }
     let results = results(&options, answers.iter().map(|(task, length, right)| (task.as_str(), *length, *right)));
     let skills: Vec<SkillProfile> = results.iter().map(skill).collect();
-    let tasks: Vec<&str> = skills.iter().map(|skill| skill.task.as_str()).collect();
-    let is_counted = |row: &PositionRow| row.positions.iter().chain(&row.decimals).any(|cell| cell.1 > 0);
-    let positions = tasks.iter().filter_map(|&task| positions.remove(task).filter(is_counted)).collect();
     // Other questions follow the screening.
     let is_over = forms.len() == 1 || forms.iter().map(|count| count.asked).sum::<usize>() < asked + failed;
     Ok(NumeracyProfile {
@@ -275,7 +154,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         seconds: manifest.generation_s,
         form: best_form(&forms).filter(|_| is_over).map(|form| form.to_string()),
         screening: if forms.len() > 1 { forms.iter().filter_map(form_share).collect() } else { Vec::new() },
-        anatomy: Anatomy { missed, positions, ..anatomy(&tasks, &wrong) },
+        anatomy: wrong.anatomy(&skills),
         notations: notations.results(store, run)?,
         thinking: thinking.results(options.thinking.as_ref()),
         skills,
@@ -310,23 +189,6 @@ fn skill(result: &SkillResult) -> SkillProfile {
     }
 }
 
-fn anatomy(tasks: &[&str], wrong: &[WrongAnswer]) -> Anatomy {
-    let (count, classes) = shares(wrong.iter().map(|answer| answer.class));
-    let (mut by_task, mut by_length) = (Vec::new(), Vec::new());
-    for task in tasks {
-        let mut of: Vec<&WrongAnswer> = wrong.iter().filter(|answer| answer.task == *task).collect();
-        of.sort_by_key(|answer| answer.length);
-        by_task.extend(errors(task, &of));
-        let mut rest = &of[..];
-        for longest in LENGTHS.into_iter().chain([usize::MAX]) {
-            let (part, beyond) = rest.split_at(rest.partition_point(|answer| answer.length <= longest));
-            by_length.extend(errors(task, part));
-            rest = beyond;
-        }
-    }
-    Anatomy { wrong: count, classes, by_task, by_length, ..Anatomy::default() }
-}
-
 impl NumeracyProfile {
     /// The form of the prompts for people; none while the screening is not over.
     pub fn form_title(&self) -> Option<String> {
@@ -348,37 +210,5 @@ impl SkillProfile {
     /// False for a limit that success never falls through for good.
     pub(super) fn has_limit(&self, limit: &Limit) -> bool {
         self.falls || limit.estimate.is_finite()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_are_shared_out_by_task_and_length() {
-        let answer = |task: &str, length, class| WrongAnswer { task: task.into(), length, class };
-        let wrong = [
-            answer("add", 2, ErrorClass::Carry),
-            answer("add", 4, ErrorClass::Carry),
-            answer("add", 9, ErrorClass::Other),
-            answer("copy", 9, ErrorClass::Dropped),
-        ];
-        let found = anatomy(&["add", "copy", "rev"], &wrong);
-        assert_eq!((found.wrong, found.classes[0].class, found.classes[0].count), (4, ErrorClass::Carry, 2));
-        assert!(found.classes[0].low < 0.5 && found.classes[0].high > 0.5);
-        assert_eq!(found.by_task.iter().map(|row| row.wrong).collect::<Vec<_>>(), [3, 1]);
-        let lengths: Vec<_> = found.by_length.iter().map(|row| (row.task.as_str(), row.lengths, row.wrong)).collect();
-        assert_eq!(lengths, [("add", (2, 2), 1), ("add", (4, 9), 2), ("copy", (9, 9), 1)]);
-    }
-
-    #[test]
-    fn wrong_digits_are_counted_from_the_point() {
-        let mut row = PositionRow::new("sub");
-        row.add("81.5", "3481.5");
-        row.add("81.25", "82.2");
-        row.add("3/4", "3/5");
-        assert_eq!((row.positions[0], row.positions[1], row.positions[2]), ((1, 2), (0, 2), (0, 0)));
-        assert_eq!(row.decimals, [(0, 2), (1, 1)]);
     }
 }

@@ -1,8 +1,9 @@
 //! The numeracy profile of a model, from the stored answers of a run of the suite `profile`.
 //!
-//! `document` has the limits and the anatomy of wrong answers, `compare` the differences of two models, `notations` and `thinking` have what is asked once the limits are known, `text`, `page`,
+//! `document` has the limits, `anatomy` the wrong answers, `compare` the differences of two models, `notations` and `thinking` have what is asked once the limits are known, `text`, `page`,
 //! `anatomy_page` and `thinking_page` show all of it.
 
+mod anatomy;
 mod anatomy_page;
 mod compare;
 mod document;
@@ -12,8 +13,9 @@ mod text;
 mod thinking;
 mod thinking_page;
 
+pub use anatomy::{Anatomy, ClassShare, FamilyErrors, PositionRow, TaskErrors};
 pub use compare::{LimitDifference, differences};
-pub use document::{Anatomy, ClassShare, FormShare, NumeracyProfile, PositionRow, SkillProfile, TaskErrors, profile};
+pub use document::{FormShare, NumeracyProfile, SkillProfile, profile};
 pub use notations::{NotationResult, NotationVerdict};
 pub use page::{figures, page};
 pub use text::{comparison_text, limit_text, text};

@@ -54,8 +54,8 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> R
     section(
         "anatomy",
         "What went wrong",
-        "Wrong answers by the first class that explains them exactly; lines are 95 % intervals. A class says what an answer is consistent \
-         with: the last rows of the table have its chance, the per cent of wrong answers that know nothing of the mistake: random numbers by the digits of the operands, and right ones with one digit replaced.",
+        "Wrong answers by the first class that explains them; lines are 95 % intervals. A class says what an answer is consistent \
+         with: chance is the per cent of answers to the same questions that know nothing of the mistake, random numbers of the same form and right ones with one digit replaced.",
         each(anatomy_page::anatomy)?,
     );
     section(
@@ -287,7 +287,7 @@ fn numbers(profiles: &[&NumeracyProfile]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Anatomy, CapResult, ClassShare, Gain, PositionRow, TaskErrors, ThinkingResult};
+    use super::super::{Anatomy, CapResult, ClassShare, FamilyErrors, Gain, PositionRow, TaskErrors, ThinkingResult};
     use super::*;
     use earnest_stats::psychometric::{Counted, Step};
     use earnest_tasks::anatomy::ErrorClass;
@@ -342,12 +342,17 @@ mod tests {
     }
 
     fn errors() -> Anatomy {
-        let classes = vec![ClassShare { class: ErrorClass::Carry, count: 3, share: 0.75, low: 0.3, high: 0.95 }];
+        let share =
+            ClassShare { class: ErrorClass::Carry, count: 3, share: 0.75, low: 0.3, high: 0.95, chance: Some(0.021) };
+        let cut =
+            ClassShare { class: ErrorClass::Truncated, count: 1, share: 0.25, low: 0.05, high: 0.7, chance: None };
+        let classes = vec![share, cut];
         let of_task = TaskErrors { task: "add".to_owned(), lengths: (1, 3), wrong: 4, classes: classes.clone() };
         let position = PositionRow { task: "add".to_owned(), positions: vec![(1, 2)], decimals: vec![(0, 1)] };
         Anatomy {
             wrong: 4,
-            classes,
+            classes: classes.clone(),
+            by_family: vec![FamilyErrors { family: Family::Integers, wrong: 4, classes }],
             by_task: vec![of_task.clone()],
             by_length: vec![of_task],
             missed: vec![0, 2],
@@ -456,10 +461,13 @@ mod tests {
             "<li><b>&lt;A&gt;</b> &lt;rev&gt; <small>Integers (NUPA)</small>: right by length 1: 3/4</li>",
             "<li><b>B</b> &lt;mul&gt; <small>Integers (NUPA)</small>: 75 % at every length <small>1-3: 3/4 [30, 95]</small></li>",
             "<td class=\"num\">5.0 (4.0-6.0)*</td>",
-            "<h3>B</h3><div class=\"anatomy\">",
+            "<h3>B</h3><div class=\"anatomy\"><figure>",
             "<p>First missed carry or borrow, by position from the right: 2: 2.</p>",
             "<th>&lt;add&gt; <small>Integers (NUPA)</small>, 1-3</th><td class=\"num\">4</td>",
-            "<th>chance, one digit replaced</th><td></td>",
+            "<th class=\"num\">Integers (NUPA) <small>4 wrong</small></th><th class=\"num\">all <small>4 wrong</small></th>",
+            "title=\"carry missed: 3 of 4, 75 % (30-95), by chance 2 %\">75 <small>30-95; chance 2</small></td>",
+            "title=\"cut by the budget: 1 of 4, 25 % (5-70)\">25 <small>5-70</small></td>",
+            "\">carry missed 75 <small>30-95; chance 2</small></span> <span class=\"shaded\"",
             "<td class=\"tokens\"><code>&lt;E0&gt;</code><wbr></td>",
             "<span class=\"holds\">-25</span> <small>[-25, -25]</small></td><td>differs</td><td class=\"num\"></td><td class=\"tokens\">1 2 + 3 4</td>",
             "<span class=\"holds\">+50</span> <small>[+20, +70]</small>",

@@ -2,7 +2,6 @@
 use earnest_tasks::{agreeing, counted};
 
 use earnest_stats::psychometric::{Limit, Step};
-use earnest_tasks::anatomy::{ErrorClass, largest_rate};
 use earnest_tasks::suite::profile::{Family, cap_text};
 
 use super::compare::label;
@@ -239,12 +238,6 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
     ))
 }
 
-/// Chance of a class among wrong answers that know nothing of the mistake, from two digits on: `up to 9`. None where digits do not decide.
-fn chance_text(class: ErrorClass) -> Option<String> {
-    let rate = largest_rate(class)?;
-    Some(if rate < 0.05 { "0".to_owned() } else { format!("up to {rate:.0}") })
-}
-
 fn errors(profile: &NumeracyProfile) -> String {
     let anatomy = &profile.anatomy;
     if anatomy.wrong == 0 {
@@ -252,7 +245,7 @@ fn errors(profile: &NumeracyProfile) -> String {
     }
     let share = |share: &super::ClassShare| {
         let [value, low, high] = [share.share, share.low, share.high].map(|part| 100.0 * part);
-        let chance = chance_text(share.class).map_or_else(String::new, |chance| format!("; by chance {chance}"));
+        let chance = share.chance.map_or_else(String::new, |chance| format!("; by chance {:.0}", 100.0 * chance));
         format!("{} {value:.0} % ({low:.0}-{high:.0}{chance})", share.class.title())
     };
     let shown: Vec<String> = anatomy.classes.iter().take(CLASSES).map(share).collect();

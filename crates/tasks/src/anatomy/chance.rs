@@ -41,13 +41,7 @@ impl RandomWrong {
                     let other = random.below(parts) as usize;
                     like(random, digits, Some(other))
                 }
-                RandomWrong::OneDigit => {
-                    let indices: Vec<usize> =
-                        digits.char_indices().filter(|(_, one)| one.is_ascii_digit()).map(|(index, _)| index).collect();
-                    let index = indices[random.below(indices.len() as u64) as usize];
-                    let digit = random.below(10).to_string();
-                    format!("{}{digit}{}", &digits[..index], &digits[index + 1..])
-                }
+                RandomWrong::OneDigit => one_digit(random, digits),
             };
             let sign = match self {
                 RandomWrong::OneDigit => sign,
@@ -107,56 +101,115 @@ pub enum Numbers {
     Powers,
 }
 
-/// Calculations that chance is measured for: sums, differences, products, and copying, which stands for all that only digits are compared of. What a sum of
-/// powers has for an answer is drawn.
-pub const CALCULATIONS: [(&str, Calculation, Numbers); 7] = [
+/// Calculations that chance is measured for: sums, differences, products, one of two operands, the number of digits, and copying, which stands for all
+/// that only digits are compared of. What a sum of powers has for an answer is drawn.
+pub const CALCULATIONS: [(&str, Calculation, Numbers); 9] = [
     ("a + b", Calculation::Add, Numbers::Whole),
     ("a - b", Calculation::Subtract, Numbers::Whole),
     ("a * b", Calculation::Multiply, Numbers::Whole),
+    ("larger of a, b", Calculation::Choose, Numbers::Whole),
+    ("digits of a", Calculation::Count, Numbers::Whole),
     ("copy", Calculation::Other, Numbers::Whole),
     ("fractions, a + b", Calculation::Add, Numbers::Fractions),
     ("fractions, a - b", Calculation::Subtract, Numbers::Fractions),
     ("powers, a + b", Calculation::Add, Numbers::Powers),
 ];
 
-/// Digits of the operands in the columns of [`random_rate`].
-pub const CHANCE_DIGITS: [usize; 4] = [1, 2, 3, 4];
+/// Random wrong answers that are drawn for a given one, of each kind.
+const DRAWS: usize = 50;
 
-/// Per cent of random wrong numbers in a class by [`CHANCE_DIGITS`]: the largest of all calculations and of both lengths.
-const RANDOM: [(ErrorClass, [f64; 4]); 12] = [
-    (ErrorClass::Unreduced, [0.4, 0.0, 0.0, 0.0]),
-    (ErrorClass::Exponent, [11.2, 1.1, 0.1, 0.0]),
-    (ErrorClass::Sign, [5.7, 1.6, 0.3, 0.0]),
-    (ErrorClass::Operation, [5.9, 1.2, 0.1, 0.0]),
-    (ErrorClass::Operand, [11.1, 0.9, 0.2, 0.0]),
-    (ErrorClass::Carry, [2.0, 0.4, 0.1, 0.0]),
-    (ErrorClass::Borrow, [0.0, 0.2, 0.1, 0.0]),
-    (ErrorClass::Neighbour, [1.3, 1.0, 0.2, 0.0]),
-    (ErrorClass::Shifted, [1.2, 0.7, 0.2, 0.0]),
-    (ErrorClass::Order, [0.7, 0.9, 0.5, 0.2]),
-    (ErrorClass::Dropped, [2.8, 9.6, 3.0, 0.7]),
-    (ErrorClass::Repeated, [1.2, 0.3, 0.1, 0.0]),
-];
+/// Drawn answers that are right are drawn again, at most so often: of one digit there are nine others.
+const REDRAWN: usize = 20;
 
-/// Per cent of right numbers with one random digit in a class, at six digits, because it hardly depends on them; classes that are left out have none.
-const SINGLE: [(ErrorClass, f64); 3] =
-    [(ErrorClass::Exponent, 24.8), (ErrorClass::Carry, 4.8), (ErrorClass::Borrow, 3.8)];
-
-/// Per cent of random wrong numbers that fall into a class, by [`CHANCE_DIGITS`]; none for classes that do not depend on digits.
-pub fn random_rate(class: ErrorClass) -> Option<[f64; 4]> {
-    RANDOM.iter().find(|(of, _)| *of == class).map(|(_, rates)| *rates)
+/// Chance of each class beside its share: how often wrong answers fall into it that know nothing of the mistake, in place of the given ones.
+///
+/// For each given answer, numbers of its form with random digits are drawn (as many digits before and after the point, its sign), and right answers
+/// with one digit replaced. So chance is that of the questions and lengths that are counted. Answers whose class does not depend on digits count as
+/// answers that never fall into any other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chance {
+    answers: f64,
+    random: [f64; CLASSES],
+    one_digit: [f64; CLASSES],
 }
 
-/// Per cent of right numbers with one random wrong digit that fall into a class; none for classes that do not depend on digits.
-pub fn one_digit_rate(class: ErrorClass) -> Option<f64> {
-    random_rate(class)?;
-    Some(SINGLE.iter().find(|(of, _)| *of == class).map_or(0.0, |(_, rate)| *rate))
+const CLASSES: usize = ErrorClass::ALL.len();
+
+impl Default for Chance {
+    fn default() -> Self {
+        Chance { answers: 0.0, random: [0.0; CLASSES], one_digit: [0.0; CLASSES] }
+    }
 }
 
-/// Largest chance of a class from two digits on, in per cent: what a share of it has to be above to mean something.
-pub fn largest_rate(class: ErrorClass) -> Option<f64> {
-    let rates = random_rate(class)?;
-    Some(rates[1..].iter().copied().chain(one_digit_rate(class)).fold(0.0, f64::max))
+impl Chance {
+    /// Chance for one wrong answer of this class; what is drawn depends on `name` alone.
+    pub fn of(wrong: &Wrong<'_>, class: ErrorClass, name: &str) -> Self {
+        let mut found = Chance { answers: 1.0, ..Chance::default() };
+        let Some(given) = wrong.answer.filter(|_| class.depends_on_digits()) else { return found };
+        let mut random = DigitSource::named(&format!("chance of errors {name}"));
+        for _ in 0..DRAWS {
+            let count = |counts: &mut [f64; CLASSES], drawn: Option<String>| {
+                let Some(drawn) = drawn else { return };
+                let class = classify(&Wrong { answer: Some(&drawn), ..*wrong }).class;
+                counts[class as usize] += 1.0 / DRAWS as f64;
+            };
+            count(&mut found.random, redrawn(wrong.expected, || in_form(&mut random, given)));
+            count(&mut found.one_digit, redrawn(wrong.expected, || one_digit(&mut random, wrong.expected)));
+        }
+        found
+    }
+
+    /// Adds the answers of another.
+    pub fn add(&mut self, other: &Chance) {
+        self.answers += other.answers;
+        for (ours, theirs) in [(&mut self.random, &other.random), (&mut self.one_digit, &other.one_digit)] {
+            ours.iter_mut().zip(theirs).for_each(|(ours, theirs)| *ours += theirs);
+        }
+    }
+
+    /// Share of random wrong answers in a class, from 0 to 1: the larger one of both kinds, of random digits alone where the class says how near an
+    /// answer is. None of classes that do not depend on digits, and without answers.
+    pub fn share(&self, class: ErrorClass) -> Option<f64> {
+        let index = class as usize;
+        let random = self.random[index];
+        let most = if class.is_near() { random } else { random.max(self.one_digit[index]) };
+        (self.answers > 0.0 && class.depends_on_digits()).then(|| most / self.answers)
+    }
+}
+
+/// The first drawn answer that is not the right one.
+fn redrawn(expected: &str, mut draw: impl FnMut() -> String) -> Option<String> {
+    (0..REDRAWN).map(|_| draw()).find(|drawn| drawn != expected)
+}
+
+/// Random digits in the place of those of a number; zeros at the beginning of a longer run stay.
+fn in_form(random: &mut DigitSource, given: &str) -> String {
+    let mut drawn = String::with_capacity(given.len());
+    let mut before = None;
+    let mut ones = given.chars().peekable();
+    while let Some(one) = ones.next() {
+        let begins = !before.is_some_and(|before: char| before.is_ascii_digit() || before == '.');
+        let goes_on = ones.peek().is_some_and(|next| next.is_ascii_digit() || *next == '.');
+        match one {
+            '0' if begins && goes_on => drawn.push('0'),
+            '0'..='9' if begins && goes_on => random.nonzero_digit(&mut drawn),
+            '0'..='9' => random.digits(1, &mut drawn),
+            other => drawn.push(other),
+        }
+        before = Some(one);
+    }
+    drawn
+}
+
+/// A number with one random digit replaced by a random one.
+fn one_digit(random: &mut DigitSource, number: &str) -> String {
+    let indices: Vec<usize> =
+        number.char_indices().filter(|(_, one)| one.is_ascii_digit()).map(|(index, _)| index).collect();
+    if indices.is_empty() {
+        return number.to_owned();
+    }
+    let index = indices[random.below(indices.len() as u64) as usize];
+    format!("{}{}{}", &number[..index], random.below(10), &number[index + 1..])
 }
 
 /// Shares of the classes, in per cent and in the order of [`ErrorClass::ALL`], among `answers` random wrong answers to a calculation on operands
@@ -177,11 +230,10 @@ pub fn simulate(
         let Some(expected) = expected(&mut random, calculation, numbers, (&a, &b), digits) else { continue };
         left -= 1;
         let answer = kind.draw(&mut random, calculation, &expected);
-        let b = Some(b.as_str()).filter(|_| calculation != Calculation::Other);
-        let found = classify(&Wrong { calculation, a: Some(&a), b, expected: &expected, answer: Some(&answer) });
-        if let Some(index) = ErrorClass::ALL.iter().position(|class| *class == found.class) {
-            counts[index] += 1;
-        }
+        let b = Some(b.as_str()).filter(|_| !matches!(calculation, Calculation::Other | Calculation::Count));
+        let found =
+            classify(&Wrong { calculation, a: Some(&a), b, expected: &expected, answer: Some(&answer), shown: None });
+        counts[found.class as usize] += 1;
     }
     counts.iter().map(|&count| 100.0 * count as f64 / answers.max(1) as f64).collect()
 }
@@ -211,6 +263,8 @@ fn expected(
         (Numbers::Whole, Calculation::Add) => (whole(a) + whole(b)).to_string(),
         (Numbers::Whole, Calculation::Subtract) => (whole(a) - whole(b)).to_string(),
         (Numbers::Whole, Calculation::Multiply) => (whole(a) * whole(b)).to_string(),
+        (Numbers::Whole, Calculation::Choose) => whole(a).max(whole(b)).to_string(),
+        (Numbers::Whole, Calculation::Count) => a.len().to_string(),
         (Numbers::Fractions, Calculation::Add) => (&Fraction::parse(a).ok()? + &Fraction::parse(b).ok()?).to_string(),
         (Numbers::Fractions, Calculation::Subtract) => {
             (&Fraction::parse(a).ok()? - &Fraction::parse(b).ok()?).to_string()
@@ -234,41 +288,56 @@ fn number(random: &mut DigitSource, digits: usize) -> String {
 mod tests {
     use super::*;
 
-    const ANSWERS: usize = 20_000;
-    /// Digits of operands at which single wrong digits are drawn.
-    const ONE_DIGIT: usize = 6;
-
-    /// The largest share of each class, in the order of [`ErrorClass::ALL`].
-    fn largest(digits: usize, kinds: &[RandomWrong]) -> Vec<f64> {
-        let mut most = vec![0.0_f64; ErrorClass::ALL.len()];
-        for (_, calculation, numbers) in CALCULATIONS {
-            for kind in kinds {
-                let shares = simulate((calculation, numbers), digits, *kind, ANSWERS, 1);
-                most.iter_mut().zip(shares).for_each(|(most, share)| *most = most.max(share));
-            }
-        }
-        most
-    }
-
-    fn measured(class: ErrorClass, shares: &[f64]) -> f64 {
-        let index = ErrorClass::ALL.iter().position(|other| *other == class).unwrap();
-        // One digit after the point, as in the tables.
-        (10.0 * shares[index]).round() / 10.0
+    fn sum<'a>(a: &'a str, b: &'a str, expected: &'a str, answer: &'a str) -> Wrong<'a> {
+        Wrong { calculation: Calculation::Add, a: Some(a), b: Some(b), expected, answer: Some(answer), shown: None }
     }
 
     #[test]
-    fn the_table_is_what_is_measured() {
-        let by_digits = CHANCE_DIGITS.map(|digits| largest(digits, &RandomWrong::ALL[..2]));
-        let one_digit = largest(ONE_DIGIT, &[RandomWrong::OneDigit]);
-        let table = RANDOM.map(|(class, _)| (class, [0, 1, 2, 3].map(|index| measured(class, &by_digits[index]))));
-        assert_eq!(table, RANDOM);
-        let single = SINGLE.map(|(class, _)| (class, measured(class, &one_digit)));
-        assert_eq!(single, SINGLE);
-        for class in ErrorClass::ALL {
-            let expected = random_rate(class).map(|_| measured(class, &one_digit));
-            assert_eq!(one_digit_rate(class), expected, "{class}");
-            let digits_decide = by_digits.iter().chain([&one_digit]).any(|shares| measured(class, shares) > 0.0);
-            assert!(!digits_decide || class == ErrorClass::Other || random_rate(class).is_some(), "{class}");
+    fn random_numbers_have_the_form_of_the_answer() {
+        let mut random = DigitSource::named("form");
+        for given in ["-12.50", "0.07", "1.25e7", "31/40", "(7)", "00123", "9"] {
+            let form = |text: &str| text.replace(|one: char| one.is_ascii_digit(), "d");
+            let drawn: Vec<String> = (0..200).map(|_| in_form(&mut random, given)).collect();
+            assert!(drawn.iter().all(|drawn| form(drawn) == form(given)), "{given}: {drawn:?}");
+            let zeros = |text: &str| text.starts_with("00");
+            assert!(drawn.iter().all(|drawn| !zeros(drawn) || zeros(given)), "{given}: {drawn:?}");
+            assert!(drawn.iter().any(|other| *other != drawn[0]), "{given}");
+        }
+    }
+
+    #[test]
+    fn chance_is_that_of_the_counted_answers() {
+        let near = Chance::of(&sum("4795", "618", "5413", "5513"), ErrorClass::Digit, "one");
+        assert_eq!(near, Chance::of(&sum("4795", "618", "5413", "5513"), ErrorClass::Digit, "one"));
+        // A right sum with one digit replaced is one with a digit wrong: that is the class itself, and no chance of it.
+        assert!(near.share(ErrorClass::Digit).unwrap() < 0.1, "{near:?}");
+        // A carry that was left out is such a digit, too: one in nine of one less, where something is carried.
+        let carry = near.share(ErrorClass::Carry).unwrap();
+        assert!(carry > 0.0 && carry < 0.25, "{near:?}");
+        assert_eq!(near.share(ErrorClass::Truncated), None);
+        assert_eq!(Chance::default().share(ErrorClass::Digit), None);
+        // An answer that was cut off is no number by chance.
+        let mut both = near.clone();
+        both.add(&Chance::of(&sum("4795", "618", "5413", "54"), ErrorClass::Truncated, "two"));
+        assert_eq!(both.share(ErrorClass::Carry), Some(carry / 2.0));
+    }
+
+    #[test]
+    fn chance_of_answers_agrees_with_that_of_random_operands() {
+        let mut random = DigitSource::named("agreement");
+        let mut found = Chance::default();
+        for index in 0..400 {
+            let [a, b, answer] = [0; 3].map(|_| number(&mut random, 2));
+            let whole = |text: &str| text.parse::<u32>().unwrap();
+            let expected = (whole(&a) + whole(&b)).to_string();
+            // Of the right length, as in the other one.
+            let answer = if expected.len() == 3 { format!("1{answer}") } else { answer };
+            found.add(&Chance::of(&sum(&a, &b, &expected, &answer), ErrorClass::Other, &index.to_string()));
+        }
+        let shares = simulate((Calculation::Add, Numbers::Whole), 2, RandomWrong::SameLength, 20_000, 1);
+        for class in [ErrorClass::Digits, ErrorClass::Close, ErrorClass::Rounded, ErrorClass::Part, ErrorClass::Other] {
+            let (ours, theirs) = (100.0 * found.share(class).unwrap(), shares[class as usize]);
+            assert!((ours - theirs).abs() < 1.5, "{class}: {ours} and {theirs}");
         }
     }
 }

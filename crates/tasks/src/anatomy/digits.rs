@@ -1,11 +1,15 @@
 //! Comparisons of an answer's digits with the expected ones.
 use super::Written;
 
-/// True if a run of neighbouring digits of `expected` is missing and all others are there in order. At least half of them are there:
+/// Digits from which some of a longer number are told from chance.
+const FEWEST: usize = 3;
+
+/// True if a run of neighbouring digits of `expected` is missing and all others are there in order. At least half of them or three are there:
 /// fewer say nothing.
 pub fn is_dropped(expected: &str, answer: &str) -> bool {
     let (long, short) = (expected.as_bytes(), answer.as_bytes());
-    if short.is_empty() || short.len() >= long.len() || 2 * short.len() < long.len() {
+    let enough = 2 * short.len() >= long.len() || short.len() >= FEWEST;
+    if short.is_empty() || short.len() >= long.len() || !enough {
         return false;
     }
     let ahead = long.iter().zip(short).take_while(|(a, b)| a == b).count();
@@ -69,6 +73,8 @@ mod tests {
         assert!(is_dropped("12345", "1245") && is_dropped("12345", "345") && is_dropped("12345", "1235"));
         assert!(!is_dropped("12345", "135"), "two runs are missing");
         assert!(!is_dropped("12345", "15") && !is_dropped("12345", "12345") && !is_dropped("12345", "1244"));
+        assert!(is_dropped("1234567890", "123") && is_dropped("1234567890", "890"), "three say something");
+        assert!(!is_dropped("1234567890", "12"));
         assert!(!is_repeated("12345", "1223345") && is_repeated("12345", "122345"));
         assert!(!is_repeated("12345", "12323345") && is_repeated("12345", "1232345"));
         assert!(is_repeated("12", "1212") && is_repeated("12", "1222") && !is_repeated("12", "12"));

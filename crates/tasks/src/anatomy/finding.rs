@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::columns::{Missed, missed_borrows, missed_carries, missed_carries_of_product};
 use super::digits::{is_dropped, is_reordered, is_repeated};
+use super::near::near;
 use super::{ErrorClass, Written};
 use crate::suite::arithmetic_bench::Task;
 use crate::suite::nupa::{Operation, TaskId};
@@ -76,6 +77,18 @@ pub struct Wrong<'a> {
     pub expected: &'a str,
     /// The answer as it was read.
     pub answer: Option<&'a str>,
+    /// Number that the question shows as an example of the form of the answer.
+    pub shown: Option<&'a str>,
+}
+
+impl<'a> Wrong<'a> {
+    /// The answer of a stored sample, with the operands that its covariates have.
+    pub fn new(task: &str, covariates: &'a BTreeMap<String, Value>, expected: &'a str, score: &'a Score) -> Self {
+        let operand = |name: &str| covariates.get(name).and_then(Value::as_str);
+        let (a, b) = (operand("a"), operand("b"));
+        let shown = task.parse::<TaskId>().ok().map(|task| task.answer_form().shown());
+        Wrong { calculation: Calculation::of_task(task), a, b, expected, answer: score.answer.as_deref(), shown }
+    }
 }
 
 /// Classification of a wrong answer.
@@ -106,16 +119,13 @@ pub fn of_sample(
     if truncated {
         return Some(ErrorClass::Truncated.into());
     }
-    let operand = |name: &str| covariates.get(name).and_then(Value::as_str);
-    let (a, b) = (operand("a"), operand("b"));
-    let calculation = Calculation::of_task(task);
     let is_form = matches!(score.failure, Some(FailureClass::Form | FailureClass::Format));
     match &score.failure {
         Some(FailureClass::Refusal | FailureClass::Refused) => return Some(ErrorClass::Refusal.into()),
         Some(FailureClass::Truncated) => return Some(ErrorClass::Truncated.into()),
         _ => {}
     }
-    let found = classify(&Wrong { calculation, a, b, expected, answer: score.answer.as_deref() });
+    let found = classify(&Wrong::new(task, covariates, expected, score));
     // The suite knows which spellings it asked for.
     match found.class {
         ErrorClass::Unreduced => Some(found),
@@ -129,6 +139,14 @@ pub fn classify(wrong: &Wrong<'_>) -> Finding {
     let Some(answer) = wrong.answer.filter(|answer| answer.bytes().any(|byte| byte.is_ascii_digit())) else {
         return ErrorClass::NoNumber.into();
     };
+    match exact(wrong, answer) {
+        Finding { class: ErrorClass::Other, .. } => near(wrong, answer).into(),
+        found => found,
+    }
+}
+
+/// The class of an answer that is exactly what a mistake gives; [`ErrorClass::Other`] of others.
+fn exact(wrong: &Wrong<'_>, answer: &str) -> Finding {
     if let Some(class) = other_form(wrong.expected, answer) {
         return class.into();
     }
@@ -352,7 +370,7 @@ mod tests {
 
     fn class(calculation: Calculation, a: &str, b: &str, expected: &str, answer: &str) -> ErrorClass {
         let operand = |text| Some(text).filter(|text: &&str| !text.is_empty());
-        let wrong = Wrong { calculation, a: operand(a), b: operand(b), expected, answer: operand(answer) };
+        let wrong = Wrong { calculation, a: operand(a), b: operand(b), expected, answer: operand(answer), shown: None };
         classify(&wrong).class
     }
 
@@ -376,12 +394,18 @@ mod tests {
             ("5431", ErrorClass::Order),
             ("541", ErrorClass::Dropped),
             ("54413", ErrorClass::Repeated),
-            ("5999", ErrorClass::Other),
+            ("2987", ErrorClass::Other),
         ] {
             assert_eq!(of(answer), expected, "{answer}");
         }
-        let wrong =
-            Wrong { calculation: Calculation::Add, a: Some("95"), b: Some("47"), expected: "142", answer: Some("42") };
+        let wrong = Wrong {
+            calculation: Calculation::Add,
+            a: Some("95"),
+            b: Some("47"),
+            expected: "142",
+            answer: Some("42"),
+            shown: None,
+        };
         assert_eq!(classify(&wrong), Finding { class: ErrorClass::Carry, position: Some(2) });
     }
 
@@ -391,7 +415,7 @@ mod tests {
         assert_eq!(sub("456"), ErrorClass::Sign);
         assert_eq!(sub("550"), ErrorClass::Operation);
         assert_eq!(sub("-466"), ErrorClass::Borrow);
-        assert_eq!(sub("-457"), ErrorClass::Other);
+        assert_eq!(sub("-457"), ErrorClass::Digit);
         let float = |answer| class(Calculation::Subtract, "5.3", "0.47", "4.83", answer);
         assert_eq!(
             (float("4.93"), float("48.3"), float("5.77")),
@@ -414,7 +438,7 @@ mod tests {
         let fraction = |answer| class(Calculation::Add, "3/8", "2/5", "31/40", answer);
         assert_eq!(
             (fraction("62/80"), fraction("31/41"), fraction("3/8")),
-            (ErrorClass::Unreduced, ErrorClass::Other, ErrorClass::Operand)
+            (ErrorClass::Unreduced, ErrorClass::Part, ErrorClass::Operand)
         );
         // 5/13 adds numerators and denominators, -1/40 subtracts, 3/20 multiplies, 15/16 and 16/15 divide.
         for answer in ["5/13", "-1/40", "3/20", "15/16", "16/15"] {
@@ -423,7 +447,7 @@ mod tests {
         assert_eq!((fraction("-31/40"), fraction("-62/80")), (ErrorClass::Sign, ErrorClass::Sign));
         assert_eq!(
             (fraction("40/31"), fraction("6/16"), fraction("1/0")),
-            (ErrorClass::Order, ErrorClass::Operand, ErrorClass::Other)
+            (ErrorClass::Order, ErrorClass::Operand, ErrorClass::Digits)
         );
         let difference = |answer| class(Calculation::Subtract, "3/8", "2/5", "-1/40", answer);
         assert_eq!(
@@ -471,6 +495,10 @@ mod tests {
         assert_eq!(of(Some("132"), "wrong", false), Some(ErrorClass::Carry));
         assert_eq!(of(Some("142"), "format", false), Some(ErrorClass::Format));
         assert_eq!(of(None, "no_number", false), Some(ErrorClass::NoNumber));
+        // Of NUPA's questions it is known which number they show.
+        let score = Score { answer: Some("123".to_owned()), ..Score::default() };
+        let of_nupa = of_sample("add_Integer_Integer_Integer", &covariates, "142", &score, false);
+        assert_eq!(of_nupa.map(|found| found.class), Some(ErrorClass::Example));
         let right = Score { correct: true, ..Score::default() };
         assert_eq!(of_sample("add", &covariates, "142", &right, false), None);
         assert_eq!(Calculation::of_task("add_Float_Float_Float"), Calculation::Add);

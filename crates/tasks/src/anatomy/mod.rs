@@ -1,17 +1,16 @@
 //! Anatomy of wrong answers: what went wrong, by exact rules on the operands, the expected and the given answer.
 //!
 //! The first class that applies is taken, in the order of [`ErrorClass::ALL`]: what is no number, then other forms of the right number, then
-//! results that are exact for another question, then digits that are somewhere else. A class says what the answer is consistent with, not what
+//! results that are exact for another question, then digits that are somewhere else, then what an answer is made of and how near it comes. A class says what the answer is consistent with, not what
 //! the model did; how often random wrong answers fall into a class is measured (`chance`) and shown beside it.
 mod chance;
 mod columns;
 mod digits;
 mod finding;
+mod near;
 mod written;
 
-pub use chance::{
-    CALCULATIONS, CHANCE_DIGITS, Numbers, RandomWrong, largest_rate, one_digit_rate, random_rate, simulate,
-};
+pub use chance::{CALCULATIONS, Chance, Numbers, RandomWrong, simulate};
 pub use columns::{Missed, missed_borrows, missed_carries, missed_carries_of_product};
 pub use digits::{WrongPositions, is_dropped, is_reordered, is_repeated, wrong_positions};
 pub use finding::{Calculation, Finding, Wrong, classify, of_sample};
@@ -57,13 +56,40 @@ pub enum ErrorClass {
     Dropped,
     /// The right digits with some neighbouring ones twice.
     Repeated,
+    /// Zero, where the right number is not.
+    Zero,
+    /// The number that the question shows as an example of the form.
+    Example,
+    /// The right number with fewer digits, rounded or cut, or with more where it is to be rounded.
+    Rounded,
+    /// A few digits that go round: at least half of the answer is a run of one to four digits three times or more.
+    Loop,
+    /// The beginning of one operand and the end of the other, or such pieces one after another.
+    Mixed,
+    /// A number of another kind: a whole one for a fraction, one with an exponent where none is asked for.
+    Kind,
+    /// One of two parts is right: numerator or denominator, the exponent, or the digits before or after the point.
+    Part,
+    /// One digit of three or more is wrong, missing or too many at an end.
+    Digit,
+    /// At least half of the digits are right at their positions, and two of them.
+    Digits,
+    /// Half of the answer or more is the beginning or the end of an operand; or it has the exponent, significand, numerator or denominator of one, or is the
+    /// first digit of a number whose digits are counted.
+    Piece,
+    /// Off by one, of whole numbers, or by a twentieth of the right number at most.
+    Close,
+    /// Half of the digits at most.
+    Short,
+    /// Twice the digits or more.
+    Long,
     /// Anything else.
     Other,
 }
 
 impl ErrorClass {
     /// All, in the order in which they are looked for.
-    pub const ALL: [ErrorClass; 17] = [
+    pub const ALL: [ErrorClass; 30] = [
         ErrorClass::Truncated,
         ErrorClass::Refusal,
         ErrorClass::NoNumber,
@@ -80,8 +106,33 @@ impl ErrorClass {
         ErrorClass::Order,
         ErrorClass::Dropped,
         ErrorClass::Repeated,
+        ErrorClass::Zero,
+        ErrorClass::Example,
+        ErrorClass::Rounded,
+        ErrorClass::Loop,
+        ErrorClass::Mixed,
+        ErrorClass::Kind,
+        ErrorClass::Part,
+        ErrorClass::Digit,
+        ErrorClass::Digits,
+        ErrorClass::Piece,
+        ErrorClass::Close,
+        ErrorClass::Short,
+        ErrorClass::Long,
         ErrorClass::Other,
     ];
+
+    /// True of classes that are told by the digits of an answer, so that random digits fall into them by chance.
+    pub fn depends_on_digits(self) -> bool {
+        use ErrorClass::{Format, Kind, Long, NoNumber, Refusal, Short, Truncated};
+        !matches!(self, Truncated | Refusal | NoNumber | Format | Kind | Short | Long)
+    }
+
+    /// True of classes that say how near an answer is to the right one, and not by what mistake.
+    pub fn is_near(self) -> bool {
+        use ErrorClass::{Close, Digit, Digits, Other, Part, Rounded};
+        matches!(self, Rounded | Part | Digit | Digits | Close | Other)
+    }
 
     /// Word in options, files and tables.
     pub fn name(self) -> &'static str {
@@ -102,6 +153,19 @@ impl ErrorClass {
             ErrorClass::Order => "order",
             ErrorClass::Dropped => "dropped",
             ErrorClass::Repeated => "repeated",
+            ErrorClass::Zero => "zero",
+            ErrorClass::Example => "example",
+            ErrorClass::Rounded => "rounded",
+            ErrorClass::Loop => "loop",
+            ErrorClass::Mixed => "mixed",
+            ErrorClass::Kind => "kind",
+            ErrorClass::Part => "part",
+            ErrorClass::Digit => "digit",
+            ErrorClass::Digits => "digits",
+            ErrorClass::Piece => "piece",
+            ErrorClass::Close => "close",
+            ErrorClass::Short => "short",
+            ErrorClass::Long => "long",
             ErrorClass::Other => "other",
         }
     }
@@ -125,6 +189,19 @@ impl ErrorClass {
             ErrorClass::Order => "right digits, wrong order",
             ErrorClass::Dropped => "digits dropped",
             ErrorClass::Repeated => "digits repeated",
+            ErrorClass::Zero => "zero",
+            ErrorClass::Example => "the question's example",
+            ErrorClass::Rounded => "rounded",
+            ErrorClass::Loop => "digits going round",
+            ErrorClass::Mixed => "operands mixed",
+            ErrorClass::Kind => "another kind of number",
+            ErrorClass::Part => "one part right",
+            ErrorClass::Digit => "one digit wrong",
+            ErrorClass::Digits => "half of the digits right",
+            ErrorClass::Piece => "a piece of an operand",
+            ErrorClass::Close => "off by a little",
+            ErrorClass::Short => "far too short",
+            ErrorClass::Long => "far too long",
             ErrorClass::Other => "none of these",
         }
     }
@@ -155,8 +232,8 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for class in ErrorClass::ALL {
-            assert_eq!(class.name().parse(), Ok(class));
+        for (index, class) in ErrorClass::ALL.into_iter().enumerate() {
+            assert_eq!((class.name().parse(), class as usize), (Ok(class), index));
             assert_eq!(serde_json::to_value(class).unwrap(), class.name());
         }
         assert!("cary".parse::<ErrorClass>().unwrap_err().to_string().contains("carry, borrow"));

@@ -59,6 +59,11 @@ impl AnswerForm {
         }
     }
 
+    /// The number that the question shows as an example of the form (appendix A.2).
+    pub fn shown(self) -> &'static str {
+        ["123", "10.4", "7/13", "1.23e4"][self.index()]
+    }
+
     /// The pattern as the paper's system message prints it (appendix A.1.3).
     pub fn published_pattern(self) -> &'static str {
         [r"\d+", r"\d+\.\d+", r"\d+/\d+", r"\d+\.\d+e\d+"][self.index()]

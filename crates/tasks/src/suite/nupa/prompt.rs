@@ -141,6 +141,14 @@ mod tests {
     }
 
     #[test]
+    fn questions_show_an_example_of_their_form() {
+        for task in TASKS {
+            let shown = format!("like {} .", task.answer_form().shown());
+            assert!(question(task, "12", Some("7"), Wording::Corrected).contains(&shown), "{task}: {shown}");
+        }
+    }
+
+    #[test]
     fn rendered_prompts_are_pinned() {
         let mut all = String::new();
         for task in TASKS {
