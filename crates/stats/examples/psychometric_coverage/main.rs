@@ -14,6 +14,7 @@ use rayon::prelude::*;
 mod grid;
 mod model;
 mod pairs;
+mod shared;
 
 use model::Model;
 

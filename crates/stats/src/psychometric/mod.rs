@@ -21,12 +21,14 @@
 //!
 //! Questions come in batches, so that an engine is busy. One question of each batch has a length of a fixed sequence that covers the
 //! range, because questions near a limit would never show that longer numbers are right again: [`monotone`] tests for that.
+mod between;
 mod choose;
 mod curve;
 mod isotonic;
 mod posterior;
 mod procedure;
 
+pub use between::{Between, DIFFERENCE_LEVEL, SHARED_OF_SKILL, share_out, spread_over, with_shared};
 pub use curve::Curves;
 pub use isotonic::{Counted, MonotoneTest, monotone};
 pub use posterior::{Limit, Posterior};
