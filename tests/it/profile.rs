@@ -11,7 +11,7 @@ use earnest_eval::EvalError;
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, Questions};
 use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource};
 use earnest_models::hub::HubSettings;
-use earnest_report::profile::{differences, page, profile, text};
+use earnest_report::profile::{Comparison, comparison, page, profile, text};
 use earnest_results::runs::verify;
 use earnest_results::store::{Filter, RunRecord, Store};
 use earnest_results::suites::LocalHost;
@@ -156,7 +156,7 @@ fn thinking_budgets_go_on_where_the_cap_cut_and_survive_interruptions() {
     }
     let screen = text(&found, 80);
     assert!(screen.contains("Thinking, products of 2 digits by cap (tokens used): off "), "{screen}");
-    let html = page(&[&found], &[]).unwrap();
+    let html = page(&[&found], &Comparison::default()).unwrap();
     assert!(html.contains("id=\"thinking\"") && !html.contains("NaN"));
 
     let parts = tempfile::tempdir().unwrap();
@@ -239,9 +239,9 @@ fn classes_of_errors_select_samples_and_make_up_the_anatomy() {
     assert_eq!(found.anatomy.by_task.iter().map(|row| row.wrong).sum::<usize>(), wrong);
     assert_eq!(found.anatomy.by_length.iter().map(|row| row.wrong).sum::<usize>(), wrong);
     // The same model twice does not differ from itself.
-    let differences = differences(&found, &found);
-    assert!(differences.len() <= SKILLS.len() && differences.iter().all(|one| !one.holds));
-    let html = page(&[&found, &found], &differences).unwrap();
+    let itself = comparison(&found, &found, None);
+    assert!(itself.differences.len() <= SKILLS.len() && itself.holding().next().is_none());
+    let html = page(&[&found, &found], &itself).unwrap();
     assert!(html.contains("id=\"limits\"") && html.contains("id=\"anatomy\"") && !html.contains("NaN"));
     for width in [60, 80, 140] {
         let screen = text(&found, width);

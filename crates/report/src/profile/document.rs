@@ -49,6 +49,11 @@ pub struct NumeracyProfile {
     /// Results of the skills, from which the rest is computed.
     #[serde(skip)]
     pub(super) results: Vec<SkillResult>,
+    /// Options of the run, and where its model was.
+    #[serde(skip)]
+    pub(super) options: ProfileOptions,
+    #[serde(skip)]
+    pub(super) source: String,
 }
 
 /// Limits of a skill.
@@ -175,6 +180,10 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     }
     store.check_seal(run)?;
     let options = ProfileOptions::from_json(&manifest.settings.suite_options)?;
+    if !options.shared.is_empty() {
+        let message = format!("{} has the questions of a comparison, and is no numeracy profile", manifest.run);
+        return Err(ReportError::setting(message).hint("name the runs of the two numeracy profiles that it compared"));
+    }
     let mut answers: Vec<(String, usize, bool)> = Vec::new();
     let mut wrong: Vec<WrongAnswer> = Vec::new();
     let mut positions: BTreeMap<String, PositionRow> = BTreeMap::new();
@@ -238,6 +247,8 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         thinking: thinking.results(options.thinking.as_ref()),
         skills,
         results,
+        options,
+        source: manifest.model.path.clone(),
     })
 }
 
@@ -283,6 +294,12 @@ impl NumeracyProfile {
 }
 
 impl SkillProfile {
+    /// Share of right answers over the lengths that were asked.
+    pub(super) fn right_share(&self) -> f64 {
+        let right: usize = self.counts.iter().map(|one| one.right).sum();
+        right as f64 / self.asked.max(1) as f64
+    }
+
     /// The 50 % limit; none where nothing was answered or success does not fall.
     pub fn half(&self) -> Option<&Limit> {
         self.limits.get(1).filter(|_| self.falls && self.asked > 0)
@@ -290,8 +307,36 @@ impl SkillProfile {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use earnest_tasks::suite::profile::Skill;
+
+    /// A profile of a model that is right up to a length in each skill, with 4 answers at each of the lengths 1 to 12.
+    pub(in crate::profile) fn measured(model: &str, limits: &[(&str, usize)]) -> NumeracyProfile {
+        let skills = limits.iter().flat_map(|(name, _)| Skill::named(name).unwrap()).collect();
+        let options = ProfileOptions { skills, ..ProfileOptions::default() };
+        let answers = options.skills.iter().zip(limits).flat_map(|(skill, &(_, limit))| {
+            (0..48).map(move |index| (skill.task.as_str(), index / 4 + 1, index / 4 < limit))
+        });
+        let results = results(&options, answers);
+        NumeracyProfile {
+            format: PROFILE_FORMAT,
+            run: format!("run of {model}"),
+            model: model.to_owned(),
+            finished: true,
+            answers: 48 * results.len(),
+            tokens: 0,
+            failed: 0,
+            seconds: 0.0,
+            skills: results.iter().map(skill).collect(),
+            anatomy: Anatomy::default(),
+            notations: Vec::new(),
+            thinking: Vec::new(),
+            results,
+            options,
+            source: format!("path of {model}"),
+        }
+    }
 
     #[test]
     fn errors_are_shared_out_by_task_and_length() {

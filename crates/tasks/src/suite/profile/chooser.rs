@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::question::Sources;
 use super::thinking::CapRounds;
-use super::{Notation, NotationQuestion, PAIRS, ProfileOptions, Skill, ThinkingTask, notation};
+use super::{Notation, NotationQuestion, PAIRS, ProfileOptions, SharedQuestions, Skill, ThinkingTask, notation};
 use crate::suite::nupa::Adapter;
 use crate::suite::{Chooser, Item, RoundAnswer};
 
@@ -50,6 +50,8 @@ pub(super) struct Rounds<'a> {
     /// Caps on the tokens of thinking, and whether their rounds have begun.
     cap_rounds: Option<CapRounds>,
     caps_begun: bool,
+    /// The questions of a comparison, which are one round.
+    shared: Vec<SharedQuestions>,
     seed: u64,
     adapter: Adapter,
 }
@@ -63,10 +65,13 @@ impl<'a> Rounds<'a> {
             let procedure = Procedure::new(&curves, options.budget, options.width);
             Measurement { skill, curves, procedure, asked: BTreeMap::new(), exhausted: BTreeSet::new() }
         };
-        let skills = options.skills.iter().map(measurement).collect();
+        let shared = options.shared.clone();
+        let adaptive = if shared.is_empty() { &options.skills[..] } else { &[] };
+        let skills = adaptive.iter().map(measurement).collect();
         let ProfileOptions { budget, notations, seed, adapter, .. } = *options;
         let cap_rounds = options.thinking.clone().map(|budgets| CapRounds::new(budgets, seed, adapter));
-        Rounds { sources, budget, skills, last: Vec::new(), notations, cap_rounds, caps_begun: false, seed, adapter }
+        let (last, caps_begun) = (Vec::new(), false);
+        Rounds { sources, budget, skills, last, notations, cap_rounds, caps_begun, shared, seed, adapter }
     }
 
     /// Limit of the first of these skills that is measured, of this level; none if none is, and 0 of one that does not fall.
@@ -131,6 +136,12 @@ impl Measurement {
 
 impl Chooser for Rounds<'_> {
     fn next_round(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
+        if !self.shared.is_empty() {
+            let shared = std::mem::take(&mut self.shared);
+            let mut items: Vec<Item> = shared.par_iter().flat_map_iter(|of| of.items(self.sources)).collect();
+            items.sort_by_key(|item| Reverse(item.budget.answer));
+            return items;
+        }
         for (&(skill, length), answer) in self.last.iter().zip(answers) {
             self.skills[skill].procedure.add(length, answer.map(|answer| answer.correct));
         }
@@ -152,7 +163,8 @@ impl Chooser for Rounds<'_> {
 
     fn most(&self) -> usize {
         let notations = if self.notations { PAIRS * Notation::ALL.len() } else { 0 };
-        self.budget * self.skills.len() + notations + self.cap_rounds.as_ref().map_or(0, CapRounds::most)
+        let shared: usize = self.shared.iter().map(|of| of.count).sum();
+        self.budget * self.skills.len() + shared + notations + self.cap_rounds.as_ref().map_or(0, CapRounds::most)
     }
 }
 
@@ -209,6 +221,18 @@ mod tests {
         let (skills, notations) = select(&["add", "copy", "notations"]).unwrap();
         let copied = ask(&ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() }, 0);
         assert_eq!(copied.last().unwrap()[1], "profile/notations/separators/copy/4/0");
+    }
+
+    #[test]
+    fn the_questions_of_a_comparison_are_one_round() {
+        let of = |task: &str, length, first, count| SharedQuestions { task: task.into(), length, first, count };
+        let shared = vec![of("copy", 7, 2, 5), of("in_text", 3, 0, 4)];
+        let options = ProfileOptions::default().with_shared(9, shared);
+        let asked = ask(&options, 5);
+        assert_eq!((asked.len(), asked[0].len()), (1, 9), "{asked:?}");
+        assert!(asked[0].contains(&"profile/in_text/3/0".to_owned()), "{asked:?}");
+        let sources = Sources::new(&options).unwrap();
+        assert_eq!(Rounds::new(&options, &sources).most(), 9);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `notation` | numbers in several notations: sums that are mostly right in plain digits, else copies |
 //! | `thinking` | products and word problems under caps on the tokens of thinking |
 //! | `chooser` | rounds over all skills, by [`earnest_stats::psychometric`] |
+//! | `shared` | the questions that two models are both asked, to compare them |
 //! | `options`, `registration` | options, and the registration |
 //! | `suite`, `summary` | scoring by `final`; limits by skill |
 
@@ -17,6 +18,7 @@ mod notation;
 mod options;
 mod question;
 mod registration;
+mod shared;
 mod skill;
 mod suite;
 mod summary;
@@ -26,6 +28,7 @@ mod thinking;
 pub use notation::{Notation, NotationQuestion, PAIRS};
 pub use options::{BUDGET, ProfileOptions, THINKING, WIDTH};
 pub use registration::Registration;
+pub use shared::{ComparedSkill, ComparedSkills, SHARED, SharedQuestions, compared_skills};
 pub use skill::{Family, Skill, SkillError, skills};
 pub use suite::ProfileSuite;
 pub use summary::{LIMITS, SkillResult, results, same_curve};
