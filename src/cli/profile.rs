@@ -230,7 +230,8 @@ fn compare(args: &ProfileArgs, one: &str, other: &str, printer: Printer) -> Resu
     }
     match args.json {
         true => {
-            let verdict = found.verdict([&one.model, &other.model]);
+            let names = if one.model == other.model { [&one.run, &other.run] } else { [&one.model, &other.model] };
+            let verdict = found.verdict(names.map(String::as_str));
             let shared_runs = shared.as_ref().map(|shared| &shared.runs);
             printer.json(&Compared { profiles: [&one, &other], verdict, comparison: &found, shared_runs })?;
         }

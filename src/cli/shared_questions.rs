@@ -3,7 +3,7 @@ use std::path::Path;
 
 use earnest_eval::evaluate::{Evaluated, EvaluationSettings, ModelSession, Questions};
 use earnest_report::profile::{NumeracyProfile, SharedAnswers, shared_questions};
-use earnest_results::store::{RunRecord, Store};
+use earnest_results::store::{FILE_NAME, RunRecord, Store};
 use earnest_results::suites::LocalHost;
 use earnest_results::{RunSettings, Status};
 use earnest_tasks::counted;
@@ -62,6 +62,13 @@ pub(super) fn shared_answers(
     let mut found = Vec::with_capacity(runs.len());
     for (run, options) in runs.into_iter().zip(&options) {
         found.push(finished(&store, run, options)?);
+    }
+    if found.iter().any(Option::is_none) && !folder.join(FILE_NAME).exists() {
+        printer.warning(&format!(
+            "{} has rows of runs and takes no new ones, so that no shared questions are asked; the comparison is by the stored answers",
+            folder.display()
+        ));
+        return Ok(None);
     }
     // The file of results is the session's while it runs.
     drop(store);
@@ -129,12 +136,9 @@ fn open(args: &ProfileArgs, run: &RunRecord, options: &ProfileOptions, folder: &
     let found = model.survey(&settings, None, &mut ())?.settings;
     if !is_same_model(&found, &manifest.settings) {
         let others: Vec<String> = other_settings(&manifest.settings, &found);
-        return Err(CliError::usage(format!(
-            "it is not the model of {} any more: {}",
-            manifest.run,
-            others.join(", ")
-        ))
-        .help(format!("`earnest profile --model {} --new` measures the model that is there", manifest.model.path)));
+        return Err(CliError::usage(format!("it is not as it was in {}: {}", manifest.run, others.join(", "))).help(
+            format!("`earnest profile --model {} --new` measures the model that is there", manifest.model.path),
+        ));
     }
     Ok(Opened { model, settings })
 }

@@ -53,7 +53,7 @@ pub struct Comparison {
     pub no_limit: usize,
     /// Shared questions that both have answered.
     pub pairs: usize,
-    /// What makes the two unlike but the models, with the command that asks alike.
+    /// Difference of the two besides their models, with the command that asks alike.
     pub unlike: Option<String>,
 }
 
@@ -191,7 +191,7 @@ impl Comparison {
         self.differences.iter().filter(|one| one.holds)
     }
 
-    /// What the comparison says, in a sentence, with the names of the two models.
+    /// Verdict in a sentence, with the names of the two models.
     pub fn verdict(&self, names: [&str; 2]) -> String {
         let better = [0, 1].map(|model| self.holding().filter(|one| one.better == model).count());
         let open = self.differences.len() - better[0] - better[1];
@@ -232,11 +232,11 @@ impl Comparison {
         let asked = self.differences.iter().filter(|one| one.pairs.is_some()).count();
         if asked == 0 {
             return format!(
-                "p is of the likelihood ratio of one curve of success by length for both, by the answers of the profiles alone, after {family}."
+                "p is of the likelihood ratio of one curve of success by length for both, by the answers of the numeracy profiles alone, after {family}."
             );
         }
         format!(
-            "Both were asked {} that neither had, in {} that the profiles left open, at lengths between the limits. p combines them (McNemar's exact test) with the answers of the \
+            "Both were asked {} that neither had, in {} that the numeracy profiles left open, at lengths between the limits. p combines them (McNemar's exact test) with the answers of the \
              profiles (likelihood ratio of one curve), after {family}.",
             counted(self.pairs, "question"),
             counted(asked, "skill"),

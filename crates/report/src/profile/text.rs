@@ -396,7 +396,7 @@ mod tests {
             assert!(words.contains("is better in 2 skills, B in none; of the other 1 nothing holds."), "{text}");
             assert!(words.contains("1 skill is not compared: 1 below the shortest length in both."), "{text}");
             assert!(
-                words.contains("by the answers of the profiles alone, after Holm's adjustment over 3 skills"),
+                words.contains("by the answers of the numeracy profiles alone, after Holm's adjustment over 3 skills"),
                 "{text}"
             );
         }
