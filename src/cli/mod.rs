@@ -42,6 +42,7 @@ mod sandbox_args;
 mod score;
 #[cfg(feature = "serve")]
 mod serve;
+mod shared_questions;
 mod shell;
 mod show;
 pub mod stats;

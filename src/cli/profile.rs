@@ -12,15 +12,14 @@ use super::interrupt::stop_flag;
 use super::models::{HubArgs, WeightArgs};
 use super::output::{output_file, write_file};
 use super::printer::Printer;
+use super::shared_questions::{Shared, shared_answers};
 use super::values::Prompts;
 use super::{Exit, catalogue, results, results_folder};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
-use earnest_report::profile::{
-    LimitDifference, NumeracyProfile, comparison_text, differences, figures, page, profile, text,
-};
+use earnest_report::profile::{Comparison, NumeracyProfile, comparison, comparison_text, figures, page, profile, text};
 use earnest_results::{Plan, RowsError};
 use earnest_tasks::anatomy::ErrorClass;
-use earnest_tasks::suite::profile::{BUDGET, NAME, WIDTH};
+use earnest_tasks::suite::profile::{BUDGET, NAME, SHARED, WIDTH};
 use earnest_tasks::suite::registry::OptionValues;
 
 #[derive(Debug, Args)]
@@ -30,6 +29,7 @@ use earnest_tasks::suite::registry::OptionValues;
   earnest profile --model model.gguf --skills integers,word-problems --budget 24
   earnest profile profile-small -o page.html                 a stored numeracy profile again
   earnest profile --compare profile-small profile-large -o both.html
+  earnest profile --compare profile-small profile-large --questions 0    by the stored answers alone
 
 The prompt comes first: every form that the model takes is tried on short questions, and the best one asks the rest. \
 Every skill is asked at the lengths that say most about its limit, until the 95 % interval is narrow enough or the budget is spent. Questions \
@@ -98,9 +98,14 @@ pub struct ProfileArgs {
     #[command(flatten)]
     pub generation: GenerationArgs,
 
-    /// Compare two stored numeracy profiles by their runs, instead of measuring one
+    /// Compare two stored numeracy profiles by their runs, instead of measuring one: both models are asked shared questions at lengths between their
+    /// limits
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "thinking_budgets", "shots", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
+
+    /// Shared questions of --compare, 24 a skill; 0 compares by the stored answers alone [default: 400]
+    #[arg(long, value_name = "N", requires = "compare", help_heading = "Results")]
+    pub questions: Option<usize>,
 
     /// Start a new run instead of continuing or reporting an earlier one
     #[arg(long, help_heading = "Results")]
@@ -131,11 +136,15 @@ pub struct ProfileArgs {
     pub json: bool,
 }
 
-/// Two numeracy profiles and their differences, as JSON.
+/// Two numeracy profiles and their comparison, as JSON.
 #[derive(Serialize)]
 struct Compared<'a> {
     profiles: [&'a NumeracyProfile; 2],
-    differences: Vec<LimitDifference>,
+    verdict: String,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    /// Runs that have the answers to shared questions.
+    shared_runs: Option<&'a [String; 2]>,
 }
 
 /// Measures a numeracy profile, shows a stored one, or compares two.
@@ -210,7 +219,7 @@ fn measure(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
         false => printer.result(&text(&found, printer.width()))?,
     }
     let output = args.output.clone().unwrap_or_else(|| results::new_page(&args.results.folder, &found.run));
-    write(&[&found], &[], &output, &args.figures)?;
+    write(&[&found], &Comparison::default(), &output, &args.figures)?;
     printer.message(&format!("page: {}", output.display()));
     for line in next(&found, &results_folder::option(&args.results.folder)) {
         printer.message(&line);
@@ -244,26 +253,36 @@ fn compare(args: &ProfileArgs, one: &str, other: &str, printer: Printer) -> Resu
         return Err(CliError::usage(format!("--compare names {} twice", one.manifest.run))
             .help("name two runs; `earnest runs list` shows which there are"));
     }
+    let runs = [&one, &other];
     let (one, other) = (profile(&store, &one)?, profile(&store, &other)?);
-    let found = differences(&one, &other);
+    drop(store);
+    let questions = args.questions.unwrap_or(SHARED);
+    let shared = shared_answers(args, questions, runs, [&one, &other], printer)?;
+    let found = comparison(&one, &other, shared.as_ref().map(|shared| &shared.answers));
     if let Some(output) = &args.output {
         write(&[&one, &other], &found, output, &args.figures)?;
         printer.message(&format!("{}: the page of {} and {}", output.display(), one.run, other.run));
     }
     match args.json {
-        true => printer.json(&Compared { profiles: [&one, &other], differences: found })?,
+        true => {
+            let names = if one.model == other.model { [&one.run, &other.run] } else { [&one.model, &other.model] };
+            let verdict = found.verdict(names.map(String::as_str));
+            let shared_runs = shared.as_ref().map(|shared| &shared.runs);
+            printer.json(&Compared { profiles: [&one, &other], verdict, comparison: &found, shared_runs })?;
+        }
         false => printer.result(&comparison_text([&one, &other], &found, printer.width()))?,
+    }
+    if let Some(Shared { runs: [first, second], .. }) = &shared {
+        let option = results_folder::option(&args.results.folder);
+        printer.message(&format!("shared answers: {first}, {second}"));
+        let next = results::next_lines(std::iter::once(format!("earnest samples {first}{option} --wrong")));
+        next.iter().for_each(|line| printer.message(line));
     }
     Ok(Exit::Success)
 }
 
 /// Writes the page, and the bars of limits as files if they are asked for.
-fn write(
-    profiles: &[&NumeracyProfile],
-    found: &[LimitDifference],
-    output: &Path,
-    drawn: &FigureArgs,
-) -> Result<(), CliError> {
+fn write(profiles: &[&NumeracyProfile], found: &Comparison, output: &Path, drawn: &FigureArgs) -> Result<(), CliError> {
     let html = page(profiles, found)?;
     write_file(output, |out| {
         out.write_all(html.as_bytes()).map_err(|source| RowsError::Write { path: output.to_owned(), source })

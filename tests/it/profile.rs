@@ -11,7 +11,7 @@ use earnest_eval::EvalError;
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, GenerationSettings, ModelSession, Questions};
 use earnest_eval::model::{Device, EngineSettings, LocatedModel, ModelSource};
 use earnest_models::hub::HubSettings;
-use earnest_report::profile::{differences, page, profile, text};
+use earnest_report::profile::{Comparison, comparison, page, profile, text};
 use earnest_results::runs::verify;
 use earnest_results::store::{Filter, RunRecord, Store};
 use earnest_results::suites::LocalHost;
@@ -19,8 +19,8 @@ use earnest_results::{Plan, Reporter, RunEvent, Status};
 use earnest_tasks::anatomy::ErrorClass;
 use earnest_tasks::suite::Suite;
 use earnest_tasks::suite::profile::{
-    PAIRS, ProfileOptions, ProfileSuite, PromptForm, SCREENED, Skill, THINKING_PAIRS, ThinkingBudgets, ThinkingTask,
-    Way,
+    PAIRS, ProfileOptions, ProfileSuite, PromptForm, SCREENED, SharedQuestions, Skill, THINKING_PAIRS, ThinkingBudgets,
+    ThinkingTask, Way,
 };
 
 /// Questions of a skill at most: three rounds.
@@ -161,7 +161,7 @@ fn thinking_budgets_go_on_where_the_cap_cut_and_survive_interruptions() {
     }
     let screen = text(&found, 80);
     assert!(screen.contains("Thinking, products of 2 digits by cap (tokens used): off "), "{screen}");
-    let html = page(&[&found], &[]).unwrap();
+    let html = page(&[&found], &Comparison::default()).unwrap();
     assert!(html.contains("id=\"thinking\"") && !html.contains("NaN"));
 
     let parts = tempfile::tempdir().unwrap();
@@ -307,9 +307,9 @@ fn classes_of_errors_select_samples_and_make_up_the_anatomy() {
     assert_eq!(found.anatomy.by_task.iter().map(|row| row.wrong).sum::<usize>(), wrong);
     assert_eq!(found.anatomy.by_length.iter().map(|row| row.wrong).sum::<usize>(), wrong);
     // The same model twice does not differ from itself.
-    let differences = differences(&found, &found);
-    assert!(differences.len() <= SKILLS.len() && differences.iter().all(|one| !one.holds));
-    let html = page(&[&found, &found], &differences).unwrap();
+    let itself = comparison(&found, &found, None);
+    assert!(itself.differences.len() <= SKILLS.len() && itself.holding().next().is_none());
+    let html = page(&[&found, &found], &itself).unwrap();
     assert!(html.contains("id=\"limits\"") && html.contains("id=\"anatomy\"") && !html.contains("NaN"));
     for width in [60, 80, 140] {
         let screen = text(&found, width);
@@ -374,7 +374,7 @@ fn the_command_stores_a_run_that_other_commands_read() {
     let again = document(&run_in(folder.path(), &[&words[..], &["--seed", "2", "--json"]].concat()));
     let again = again["run"].as_str().unwrap();
     let compared = run_in(folder.path(), &["profile", "--compare", run, again, "-o", "both.html"]);
-    assert!(stdout(&compared).starts_with(&format!("{run} and {again}: ")), "{}", stdout(&compared));
+    assert!(stdout(&compared).starts_with(&format!("{run} and {again} have no skill")), "{}", stdout(&compared));
     let html = std::fs::read_to_string(folder.path().join("both.html")).unwrap();
     assert!(html.contains(&format!("<h3>{run}</h3>")) && html.contains(&format!("<h3>{again}</h3>")));
     let itself = run_in(folder.path(), &["profile", "--compare", run, run]);
@@ -406,6 +406,108 @@ fn the_command_stores_a_run_that_other_commands_read() {
     let plan = Plan { limit: Some(2), samples: 1, shard: None };
     let limited = evaluated(&EvaluationSettings { plan, ..settings(folder.path(), &SKILLS) });
     assert!(limited.is_err());
+}
+
+#[test]
+fn shared_questions_survive_interruptions() {
+    let of = |task: &str, length, first, count| SharedQuestions { task: task.to_owned(), length, first, count };
+    let shared = vec![of("copy", 3, 4, 12), of("in_text", 2, 0, 12)];
+    let settings = |results: &Path| {
+        let suite = ProfileSuite::new(options(&SKILLS).with_shared(7, shared.clone())).unwrap();
+        EvaluationSettings { questions: Questions::Suite(Suite::new(suite)), ..settings(results, &SKILLS) }
+    };
+    let whole = tempfile::tempdir().unwrap();
+    let Evaluated { store, run } = evaluated(&settings(whole.path())).unwrap();
+    let expected = rows(&store, &run);
+    assert_eq!((expected.len(), run.planned), (24, 24));
+    // They are no profile.
+    let refused = profile(&store, &run).unwrap_err().to_string();
+    assert!(refused.contains("has the questions of a comparison"), "{refused}");
+    let parts = tempfile::tempdir().unwrap();
+    let stop: Arc<AtomicBool> = Arc::default();
+    let stopping = EvaluationSettings { stop: Arc::clone(&stop), ..settings(parts.path()) };
+    let stopped = ModelSession::open(&stopping).unwrap().evaluate(&stopping, &mut StopAfter { left: 5, stop });
+    assert!(matches!(stopped, Err(EvalError::Interrupted { .. })));
+    let again = evaluated(&settings(parts.path())).unwrap();
+    assert_eq!((rows(&again.store, &again.run), again.run.manifest.sessions), (expected, 2));
+    let verification =
+        verify(&again.store, std::slice::from_ref(&again.run.manifest.run), &LocalHost::default(), &mut ()).unwrap();
+    assert_eq!(verification.damaged(), 0, "{verification:?}");
+}
+
+#[test]
+fn two_models_are_asked_what_their_profiles_leave_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let moved = folder.path().join("moved");
+    std::fs::create_dir(&moved).unwrap();
+    for file in std::fs::read_dir(tiny()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), moved.join(file.file_name())).unwrap();
+    }
+    let profile_of = |words: &[&str]| {
+        let fixed = ["profile", "--skills", "add_Integer,sub_Integer,copy,in_text", "--budget", "12", "--json"];
+        let output = run_in(folder.path(), &[&fixed[..], words].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        document(&output)["run"].as_str().unwrap().to_owned()
+    };
+    // The model inside the program, and one that knows nothing.
+    let (one, other) = (profile_of(&[]), profile_of(&["--model", "moved", "--max-tokens", "6"]));
+    let compare = |words: &[&str]| run_in(folder.path(), &[&["profile", "--compare", &one, &other], words].concat());
+    let alone = compare(&["--questions", "0", "--json"]);
+    assert_eq!(code(&alone), 0, "{}", stderr(&alone));
+    let alone = document(&alone);
+    assert_eq!((&alone["pairs"], &alone["shared_runs"]), (&0.into(), &Value::Null));
+    assert!(alone["floor"].as_u64().unwrap() > 0, "sentences are below the shortest length of both: {alone}");
+
+    let first = compare(&["--questions", "48"]);
+    assert!(code(&first) == 0 && stderr(&first).contains("asking moved at most"), "{}", stderr(&first));
+    assert!(
+        stdout(&first).starts_with("earnest-abacus") && stdout(&first).contains(" is better in "),
+        "{}",
+        stdout(&first)
+    );
+    assert!(stdout(&first).contains(" not compared: ") && stdout(&first).contains("McNemar's"));
+    let output = compare(&["--questions", "48", "--json", "-o", "both.html"]);
+    assert!(!stderr(&output).contains("asking"), "{}", stderr(&output));
+    let found = document(&output);
+    let differences = found["differences"].as_array().unwrap();
+    let pairs: u64 = differences.iter().filter_map(|one| one["pairs"].as_u64()).sum();
+    assert!(pairs > 12 && found["pairs"] == pairs, "{found}");
+    for (difference, alone) in differences.iter().zip(alone["differences"].as_array().unwrap()) {
+        assert_eq!(difference["p_profiles"], alone["p"]);
+        let Some(pairs) = difference["pairs"].as_u64() else { continue };
+        let right: Vec<u64> = serde_json::from_value(difference["right"].clone()).unwrap();
+        assert!(right[0] > right[1] && right[0] <= pairs && difference["better"] == 0, "{difference}");
+        assert!(difference["p"].as_f64() < difference["p_profiles"].as_f64(), "{difference}");
+        assert!(difference["low"].as_f64() > Some(0.0) && difference["difference"].as_f64() <= Some(1.0));
+    }
+    let html = std::fs::read_to_string(folder.path().join("both.html")).unwrap();
+    assert!(html.contains(" is better in ") && html.contains("right, shared questions"));
+    // What was asked is stored: the model is not needed again, unless others are to be asked.
+    std::fs::rename(&moved, folder.path().join("away")).unwrap();
+    assert_eq!(document(&compare(&["--questions", "48", "--json"]))["pairs"], pairs);
+    let gone = compare(&["--questions", "24"]);
+    let said = stderr(&gone).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code(&gone) == 0 && said.contains("moved cannot be asked shared questions: "), "{said}");
+    assert!(
+        said.contains("`--questions 0`")
+            && stdout(&gone)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .contains("answers of the numeracy profiles alone"),
+        "{said}"
+    );
+    // Another model in its place is not asked for it.
+    std::fs::rename(folder.path().join("away"), &moved).unwrap();
+    let config = std::fs::read_to_string(moved.join("config.json")).unwrap();
+    std::fs::write(moved.join("config.json"), format!("{config}\n")).unwrap();
+    let other = compare(&["--questions", "24"]);
+    let said = stderr(&other).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code(&other) == 0 && said.contains("the content of its files"), "{said}");
+    let shared_run = found["shared_runs"][0].as_str().unwrap();
+    let refused = run_in(folder.path(), &["profile", "--compare", &one, shared_run]);
+    assert!(code(&refused) != 0 && stderr(&refused).contains("is no numeracy profile"), "{}", stderr(&refused));
 }
 
 /// Standard output of a command at 80, 100 and 140 columns; the wider ones only where they differ.

@@ -1,14 +1,17 @@
-//! Differences between two models, skill by skill.
+//! Comparison of two models, skill by skill: by the answers of their profiles, and by those to shared questions where there are any.
+use std::collections::{BTreeMap, HashMap};
+
 use serde::Serialize;
 
-use earnest_stats::holm;
-use earnest_stats::psychometric::Limit;
-use earnest_tasks::suite::profile::{Family, Skill, same_curve};
+use earnest_results::store::{RunRecord, Store};
+use earnest_stats::psychometric::{DIFFERENCE_LEVEL, Limit, with_shared};
+use earnest_stats::{PairedCounts, holm, mcnemar, paired_score_interval};
+use earnest_tasks::suite::registry::Mode;
+use earnest_tasks::suite::profile::{ComparedSkill, Family, SharedQuestions, compared_skills};
+use earnest_tasks::{agreeing, counted};
 
 use super::NumeracyProfile;
-
-/// Level at which a difference holds.
-const LEVEL: f64 = 0.05;
+use crate::ReportError;
 
 /// Two models in a skill.
 #[derive(Debug, Clone, Serialize)]
@@ -18,12 +21,69 @@ pub struct LimitDifference {
     pub title: String,
     /// 50 % limits of the first and the second model.
     pub limits: [Limit; 2],
-    /// p value of the likelihood ratio test of one curve of success by length for both.
+    /// p value of the likelihood ratio test of one curve of success by length for both, combined with the shared answers where there are any.
     pub p: f64,
     /// The same after Holm's adjustment over all skills that are compared.
     pub p_holm: f64,
     /// True if it is below 5 %.
     pub holds: bool,
+    /// The model that is better, 0 for the first: the one with the longer limit, or of equal ones with more right answers.
+    pub better: usize,
+    /// p value by the answers of the profiles alone, and that of McNemar's exact test of the pairs, two-sided.
+    pub p_profiles: f64,
+    pub p_pairs: Option<f64>,
+    /// Shared questions that both have answered; null here and below where there are none.
+    pub pairs: Option<usize>,
+    /// Right answers of each.
+    pub right: Option<[usize; 2]>,
+    /// Difference of the shares of right answers, the first model's less the second's, with Tango's 95 % interval.
+    pub difference: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+/// All differences of two models, and what is not compared.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Comparison {
+    /// The family of tests, in the order of skills.
+    pub differences: Vec<LimitDifference>,
+    /// Skills at the floor of both models, at all lengths of both, and without a limit in one.
+    pub floor: usize,
+    pub ceiling: usize,
+    pub no_limit: usize,
+    /// Shared questions that both have answered.
+    pub pairs: usize,
+    /// Difference of the two besides their models, with the command that asks alike.
+    pub unlike: Option<String>,
+}
+
+/// Answers of two models to the same questions, by task: whether each is right.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SharedAnswers(BTreeMap<String, Vec<(bool, bool)>>);
+
+impl SharedAnswers {
+    /// Reads them from the two runs that asked them. Questions that one has not answered are left out.
+    ///
+    /// # Errors
+    /// If the rows cannot be read.
+    pub fn read(store: &Store, runs: [&RunRecord; 2]) -> Result<Self, ReportError> {
+        let [one, other] = runs;
+        let mut first: HashMap<String, bool> = HashMap::new();
+        store.check_seal(one)?;
+        store.outcomes(one, |outcome| -> Result<(), ReportError> {
+            first.extend(outcome.score.map(|score| (outcome.item, score.correct)));
+            Ok(())
+        })?;
+        let mut pairs: BTreeMap<String, Vec<(bool, bool)>> = BTreeMap::new();
+        store.check_seal(other)?;
+        store.outcomes(other, |outcome| -> Result<(), ReportError> {
+            if let (Some(score), Some(&right)) = (&outcome.score, first.get(&outcome.item)) {
+                pairs.entry(outcome.task).or_default().push((right, score.correct));
+            }
+            Ok(())
+        })?;
+        Ok(SharedAnswers(pairs))
+    }
 }
 
 /// Name of one of several profiles: its model, or its run where another is of the same model.
@@ -33,27 +93,223 @@ pub(super) fn label<'a>(profiles: &[&'a NumeracyProfile], index: usize) -> &'a s
     if profiles.iter().enumerate().any(is_same) { &profile.run } else { &profile.model }
 }
 
-/// Compares all skills that fall with the length in both, in the order of skills.
-pub fn differences(one: &NumeracyProfile, other: &NumeracyProfile) -> Vec<LimitDifference> {
-    let mut found = Vec::new();
-    for mine in &one.results {
-        let Some(theirs) = other.results.iter().find(|theirs| theirs.skill == mine.skill) else { continue };
-        let limits = [mine, theirs].map(|result| result.measured.limit(0.5).copied());
-        if let (Some(p), [Some(first), Some(second)]) = (same_curve(mine, theirs), limits) {
-            found.push((mine.skill, [first, second], p));
-        }
-    }
-    let p_values: Vec<f64> = found.iter().map(|(_, _, p)| *p).collect();
+/// Questions to ask both models, so many in all, with the seed of their numbers. They are the same in either order of the two.
+pub fn shared_questions(
+    one: &NumeracyProfile,
+    other: &NumeracyProfile,
+    questions: usize,
+) -> (u64, Vec<SharedQuestions>) {
+    let compared = compared_skills(&one.results, &other.results);
+    let seed = one.options.seed.min(other.options.seed);
+    (seed, compared.questions(questions, one.failed.max(other.failed)))
+}
+
+/// Compares all skills that have a limit in both, in the order of skills.
+pub fn comparison(one: &NumeracyProfile, other: &NumeracyProfile, shared: Option<&SharedAnswers>) -> Comparison {
+    let compared = compared_skills(&one.results, &other.results);
+    let pairs = |task: &str| shared.and_then(|answers| answers.0.get(task)).map_or(&[][..], Vec::as_slice);
+    let mut differences: Vec<LimitDifference> =
+        compared.skills.iter().map(|skill| difference(skill, pairs(&skill.skill.task), [one, other])).collect();
+    let p_values: Vec<f64> = differences.iter().map(|one| one.p).collect();
     // Probabilities are between 0 and 1.
     let adjusted = holm(&p_values).unwrap_or(p_values);
-    let difference = |((skill, limits, p), p_holm): ((&'static Skill, [Limit; 2], f64), f64)| LimitDifference {
+    for (one, p_holm) in differences.iter_mut().zip(adjusted) {
+        (one.p_holm, one.holds) = (p_holm, p_holm < DIFFERENCE_LEVEL);
+    }
+    Comparison {
+        pairs: differences.iter().filter_map(|one| one.pairs).sum(),
+        differences,
+        floor: compared.floor,
+        ceiling: compared.ceiling,
+        no_limit: compared.no_limit,
+        unlike: asked_alike(one, other),
+    }
+}
+
+/// The difference of a skill before adjustment.
+fn difference(compared: &ComparedSkill, pairs: &[(bool, bool)], profiles: [&NumeracyProfile; 2]) -> LimitDifference {
+    let ComparedSkill { skill, limits, p, .. } = compared;
+    let better = match limits[0].estimate.total_cmp(&limits[1].estimate) {
+        std::cmp::Ordering::Greater => 0,
+        std::cmp::Ordering::Less => 1,
+        std::cmp::Ordering::Equal => {
+            let share = profiles.map(|profile| profile.skill(&skill.task).map_or(0.0, |skill| skill.right_share()));
+            usize::from(share[1] > share[0])
+        }
+    };
+    let longer_first =
+        PairedCounts::of(pairs.iter().map(|&(one, other)| if better == 0 { (one, other) } else { (other, one) }));
+    // The interval is that of the second less the first.
+    let turned = PairedCounts::of(pairs.iter().map(|&(one, other)| (other, one)));
+    let asked = (!pairs.is_empty()).then_some(pairs.len());
+    let right = [pairs.iter().filter(|pair| pair.0).count(), pairs.iter().filter(|pair| pair.1).count()];
+    let interval = paired_score_interval(&turned, 0.95);
+    let together = if asked.is_some() { with_shared(*p, &longer_first) } else { *p };
+    LimitDifference {
         task: skill.task.clone(),
         family: skill.family,
         title: skill.title.clone(),
-        limits,
-        p,
-        p_holm,
-        holds: p_holm < LEVEL,
-    };
-    found.into_iter().zip(adjusted).map(difference).collect()
+        limits: *limits,
+        p: together,
+        p_holm: together,
+        holds: false,
+        better,
+        p_profiles: *p,
+        p_pairs: asked.map(|_| mcnemar(&turned).exact_p),
+        pairs: asked,
+        right: asked.map(|_| right),
+        difference: asked.map(|asked| (right[0] as f64 - right[1] as f64) / asked as f64),
+        low: interval.map(|(low, _)| low),
+        high: interval.map(|(_, high)| high),
+    }
+}
+
+/// A sentence on what was asked unlike in two profiles, with the command that asks alike; none where the models alone differ.
+fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String> {
+    let profiles = [one, other];
+    let labels = [0, 1].map(|index| label(&profiles, index));
+    if major(one) != major(other) {
+        let older = profiles.into_iter().min_by_key(|profile| major(profile))?;
+        return Some(format!(
+            "The questions are unlike: {} is a profile of version {} and {} one of version {}, which ask in other prompts. `earnest profile --model {} --new` measures the older one again.",
+            labels[0], one.version, labels[1], other.version, older.source
+        ));
+    }
+    let forms = [one.asked_form()?, other.asked_form()?];
+    if forms[0] == forms[1] {
+        return None;
+    }
+    // Raw text is what most models take.
+    let (again, form) = if forms[1].mode == Mode::Raw { (one, forms[1]) } else { (other, forms[0]) };
+    Some(format!(
+        "The prompts are unlike: {} was asked {} and {} {}, each as it is best, and a difference may be one of prompts. `earnest profile --model {} --prompt {} --shots {}` asks alike.",
+        labels[0],
+        forms[0].title(),
+        labels[1],
+        forms[1].title(),
+        again.source,
+        form.mode,
+        form.shots
+    ))
+}
+
+/// The first number of the version of the suite, which changes with the prompts.
+fn major(profile: &NumeracyProfile) -> u32 {
+    profile.version.split('.').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+impl Comparison {
+    /// Differences that hold.
+    pub fn holding(&self) -> impl Iterator<Item = &LimitDifference> {
+        self.differences.iter().filter(|one| one.holds)
+    }
+
+    /// Verdict in a sentence, with the names of the two models.
+    pub fn verdict(&self, names: [&str; 2]) -> String {
+        let better = [0, 1].map(|model| self.holding().filter(|one| one.better == model).count());
+        let open = self.differences.len() - better[0] - better[1];
+        if self.differences.is_empty() {
+            return format!("{} and {} have no skill that can be compared.", names[0], names[1]);
+        }
+        if better == [0, 0] {
+            let open = counted(open, "skill");
+            return format!("Neither {} nor {} is shown to be better: nothing holds in {open}.", names[0], names[1]);
+        }
+        // The one that is better in more skills comes first.
+        let [more, fewer] = if better[1] > better[0] { [1, 0] } else { [0, 1] };
+        let second = match better[fewer] {
+            0 => format!("{} in none", names[fewer]),
+            count => format!("{} in {count}", names[fewer]),
+        };
+        let rest = if open > 0 { format!("; of the other {open} nothing holds") } else { String::new() };
+        format!("{} is better in {}, {second}{rest}.", names[more], counted(better[more], "skill"))
+    }
+
+    /// Skills that are not compared, in a sentence; none if all are.
+    pub fn left_out(&self) -> Option<String> {
+        let parts = [
+            (self.floor, "below the shortest length in both"),
+            (self.ceiling, "beyond the longest length in both"),
+            (self.no_limit, "without a limit in one of them"),
+        ];
+        let said: Vec<String> =
+            parts.iter().filter(|one| one.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        let count = self.floor + self.ceiling + self.no_limit;
+        let are = agreeing(count, "is", "are");
+        (count > 0).then(|| format!("{} {are} not compared: {}.", counted(count, "skill"), said.join(", ")))
+    }
+
+    /// The way of the tests, in sentences.
+    pub fn method(&self) -> String {
+        let family = format!("Holm's adjustment over {}", counted(self.differences.len(), "skill"));
+        let asked = self.differences.iter().filter(|one| one.pairs.is_some()).count();
+        if asked == 0 {
+            return format!(
+                "p is of the likelihood ratio of one curve of success by length for both, by the answers of the numeracy profiles alone, after {family}."
+            );
+        }
+        format!(
+            "Both were asked {} that neither had, in {} that the numeracy profiles left open, at lengths between the limits. p combines them (McNemar's exact test) with the answers of the \
+             profiles (likelihood ratio of one curve), after {family}.",
+            counted(self.pairs, "question"),
+            counted(asked, "skill"),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::document::tests::measured;
+
+    fn answers(task: &str, pairs: &[(bool, bool)]) -> SharedAnswers {
+        SharedAnswers(BTreeMap::from([(task.to_owned(), pairs.to_vec())]))
+    }
+
+    #[test]
+    fn shared_answers_decide_what_the_profiles_leave_open() {
+        let one = measured("A", &[("add_Integer", 6), ("sub_Integer", 0), ("copy", 3)]);
+        let other = measured("B", &[("add_Integer", 4), ("sub_Integer", 0), ("copy", 3)]);
+        let alone = comparison(&one, &other, None);
+        assert_eq!((alone.differences.len(), alone.floor, alone.pairs), (2, 1, 0));
+        assert!(alone.holding().next().is_none(), "{:?}", alone.differences);
+        assert_eq!(alone.verdict(["A", "B"]), "Neither A nor B is shown to be better: nothing holds in 2 skills.");
+        assert_eq!(alone.left_out().unwrap(), "1 skill is not compared: 1 below the shortest length in both.");
+        let task = alone.differences[0].task.clone();
+        let (seed, questions) = shared_questions(&one, &other, 24);
+        assert_eq!((seed, &questions[0].task), (0, &task), "the skill that differs most is asked");
+        assert_eq!(shared_questions(&other, &one, 24), (seed, questions));
+
+        let shared = answers(&task, &[[(true, false); 11], [(true, true); 11]].concat());
+        let found = comparison(&one, &other, Some(&shared));
+        let first = &found.differences[0];
+        assert!(first.holds && first.better == 0 && first.p < first.p_profiles, "{first:?}");
+        assert_eq!((first.pairs, first.right, first.difference), (Some(22), Some([22, 11]), Some(0.5)));
+        assert!(first.low.unwrap() > 0.2 && first.high.unwrap() < 0.75, "{first:?}");
+        assert_eq!(found.differences[1].pairs, None);
+        assert_eq!(found.verdict(["A", "B"]), "A is better in 1 skill, B in none; of the other 1 nothing holds.");
+        // Turned round, the same.
+        let turned = answers(&task, &[[(false, true); 11], [(true, true); 11]].concat());
+        let turned = &comparison(&other, &one, Some(&turned)).differences[0];
+        assert_eq!((turned.better, turned.p, turned.right), (1, first.p, Some([11, 22])));
+        assert!((turned.low.unwrap() + first.high.unwrap()).abs() < 1e-9);
+        // Answers against the limits are no evidence for them.
+        let against = answers(&task, &[(false, true); 22]);
+        assert!(!comparison(&one, &other, Some(&against)).differences[0].holds);
+    }
+
+    #[test]
+    fn unlike_prompts_are_said_with_the_command() {
+        let one = measured("A", &[("add_Integer", 6)]);
+        let mut other = measured("B", &[("add_Integer", 6)]);
+        assert_eq!(comparison(&one, &other, None).unlike, None);
+        other.form = Some("chat+3".to_owned());
+        let said = comparison(&one, &other, None).unlike.unwrap();
+        assert!(said.contains("A was asked as raw text and B by chat with 3 worked examples"), "{said}");
+        assert!(said.contains("`earnest profile --model path of B --prompt raw --shots 0` asks alike"), "{said}");
+        other.version = "3.2".to_owned();
+        let said = comparison(&one, &other, None).unlike.unwrap();
+        assert!(said.contains("A is a profile of version 4.0 and B one of version 3.2"), "{said}");
+        assert!(said.contains("`earnest profile --model path of B --new` measures the older one again"), "{said}");
+    }
 }

@@ -48,6 +48,14 @@ pub struct NumeracyProfile {
     /// Results of the skills, from which the rest is computed.
     #[serde(skip)]
     pub(super) results: Vec<SkillResult>,
+    /// Options of the run, and where its model was.
+    #[serde(skip)]
+    pub(super) options: ProfileOptions,
+    #[serde(skip)]
+    pub(super) source: String,
+    /// Version of the suite that asked.
+    #[serde(skip)]
+    pub(super) version: String,
 }
 
 /// Share of right answers to the screening in a form of prompts, with its 95 % interval.
@@ -103,6 +111,10 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     }
     store.check_seal(run)?;
     let options = ProfileOptions::from_json(&manifest.settings.suite_options)?;
+    if !options.shared.is_empty() {
+        let message = format!("{} has the questions of a comparison, and is no numeracy profile", manifest.run);
+        return Err(ReportError::setting(message).hint("name the runs of the two numeracy profiles that it compared"));
+    }
     let mut answers: Vec<(String, usize, bool)> = Vec::new();
     let mut wrong = WrongAnswers::default();
     let (mut tokens, mut failed) = (0, 0);
@@ -159,6 +171,9 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         thinking: thinking.results(options.thinking.as_ref()),
         skills,
         results,
+        options,
+        source: manifest.model.path.clone(),
+        version: manifest.settings.suite_version.clone(),
     })
 }
 
@@ -190,9 +205,9 @@ fn skill(result: &SkillResult) -> SkillProfile {
 }
 
 impl NumeracyProfile {
-    /// The form of the prompts for people; none while the screening is not over.
-    pub fn form_title(&self) -> Option<String> {
-        Some(self.form.as_ref()?.parse::<PromptForm>().ok()?.title())
+    /// The form of the prompts; none while the screening is not over.
+    pub fn asked_form(&self) -> Option<PromptForm> {
+        self.form.as_ref()?.parse().ok()
     }
 
     /// The skill of this task.
@@ -202,6 +217,12 @@ impl NumeracyProfile {
 }
 
 impl SkillProfile {
+    /// Share of right answers over the lengths that were asked.
+    pub(super) fn right_share(&self) -> f64 {
+        let right: usize = self.counts.iter().map(|one| one.right).sum();
+        right as f64 / self.asked.max(1) as f64
+    }
+
     /// The 50 % limit; none where nothing was answered or success never falls through it for good.
     pub fn half(&self) -> Option<&Limit> {
         self.limits.get(1).filter(|limit| self.asked > 0 && self.has_limit(limit))
@@ -211,4 +232,40 @@ impl SkillProfile {
     pub(super) fn has_limit(&self, limit: &Limit) -> bool {
         self.falls || limit.estimate.is_finite()
     }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use earnest_tasks::suite::profile::Skill;
+
+    /// A profile of a model that is right up to a length in each skill, with 4 answers at each of the lengths 1 to 12.
+    pub(in crate::profile) fn measured(model: &str, limits: &[(&str, usize)]) -> NumeracyProfile {
+        let skills = limits.iter().flat_map(|(name, _)| Skill::named(name).unwrap()).collect();
+        let options = ProfileOptions { skills, ..ProfileOptions::default() };
+        let answers = options.skills.iter().zip(limits).flat_map(|(skill, &(_, limit))| {
+            (0..48).map(move |index| (skill.task.as_str(), index / 4 + 1, index / 4 < limit))
+        });
+        let results = results(&options, answers);
+        NumeracyProfile {
+            format: PROFILE_FORMAT,
+            run: format!("run of {model}"),
+            model: model.to_owned(),
+            finished: true,
+            answers: 48 * results.len(),
+            tokens: 0,
+            failed: 0,
+            seconds: 0.0,
+            form: Some("raw".to_owned()),
+            screening: Vec::new(),
+            skills: results.iter().map(skill).collect(),
+            anatomy: Anatomy::default(),
+            notations: Vec::new(),
+            thinking: Vec::new(),
+            results,
+            options,
+            source: format!("path of {model}"),
+            version: "4.0".to_owned(),
+        }
+    }    }
 }

@@ -9,8 +9,8 @@ use super::compare::label;
 use super::notations::has_enough;
 use super::text::{limit_text, p_text, prompt, steps_text};
 use super::{
-    FormShare, LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile, anatomy_page,
-    thinking_page,
+    Comparison, FormShare, LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile,
+    anatomy_page, thinking_page,
 };
 use crate::ReportError;
 use crate::markup::{Markup, drawing, html};
@@ -19,11 +19,11 @@ use crate::plot::{Figure, LimitBar, LimitPanel, LimitRow, limits};
 
 const STYLE: &str = include_str!("page.css");
 
-/// Renders the page of one profile, or of two side by side with their differences. It opens no connection and needs no script.
+/// Renders the page of one profile, or of two side by side with their comparison. It opens no connection and needs no script.
 ///
 /// # Errors
 /// If a template fails.
-pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Result<String, ReportError> {
+pub fn page(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Result<String, ReportError> {
     let labels: Vec<&str> = (0..profiles.len()).map(|index| label(profiles, index)).collect();
     let title = format!("earnest: numeracy of {}", labels.join(" and "));
     let labels: Value = labels.into_iter().collect();
@@ -34,7 +34,7 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> R
     };
     let mut sections = Sections::default();
     let mut section = |id: &str, title: &str, lead: &str, content| sections.section(id, title, lead, content);
-    section("limits", "Digit limits", "", all_limits(profiles, differences)?);
+    section("limits", "Digit limits", "", all_limits(profiles, comparison)?);
     section(
         "prompt",
         "What the prompt costs",
@@ -42,7 +42,7 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> R
          Forms that have all right are told apart by longer questions. Intervals are 95 %.",
         each(screening)?,
     );
-    section("differences", "Differences that hold", "", held(profiles, differences, &labels)?);
+    section("differences", "Differences that hold", "", held(profiles, comparison, &labels)?);
     section(
         "steps",
         "Success that falls in steps",
@@ -95,7 +95,7 @@ pub fn page(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> R
 }
 
 /// The facts of each profile, and bars of all limits.
-fn all_limits(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Markup {
+fn all_limits(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Markup {
     let facts = |(index, profile): (usize, &&NumeracyProfile)| {
         let asked = || profile.skills.iter().filter(|skill| skill.asked > 0);
         let counts = format!(
@@ -108,9 +108,14 @@ fn all_limits(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) ->
         );
         context!(label => label(profiles, index), counts, prompt => prompt(profile), finished => profile.finished)
     };
-    let drawn = |family: &Family| panel(*family, profiles, differences).map(|figure| drawing(&figure));
+    let drawn = |family: &Family| panel(*family, profiles, comparison).map(|figure| drawing(&figure));
     let stacks: Value = STACKS.iter().map(|stack| stack.iter().filter_map(drawn).collect::<Value>()).collect();
-    html("limits.html", context!(profiles => profiles.iter().enumerate().map(facts).collect::<Value>(), stacks))
+    let verdict = match profiles {
+        [_, _] => comparison.verdict([0, 1].map(|index| label(profiles, index))),
+        _ => String::new(),
+    };
+    let profiles: Value = profiles.iter().enumerate().map(facts).collect();
+    html("limits.html", context!(profiles, verdict, unlike => &comparison.unlike, stacks))
 }
 
 /// Bounds of a skill's lengths.
@@ -148,7 +153,7 @@ const STACKS: [&[Family]; 4] = [
 ];
 
 /// Bars of the limits of a family's skills; none without skills.
-fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Option<Figure> {
+fn panel(family: Family, profiles: &[&NumeracyProfile], comparison: &Comparison) -> Option<Figure> {
     let mut rows: Vec<LimitRow> = Vec::new();
     let mut skills: Vec<&SkillProfile> = Vec::new();
     for skill in profiles.iter().flat_map(|profile| &profile.skills).filter(|skill| skill.family == family) {
@@ -159,7 +164,7 @@ fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDiff
     for skill in skills {
         let found =
             profiles.iter().enumerate().filter_map(|(series, profile)| Some(bar(series, profile.skill(&skill.task)?)));
-        let differs = differences.iter().any(|one| one.task == skill.task && one.holds);
+        let differs = comparison.holding().any(|one| one.task == skill.task);
         let lengths = (skill.shortest as f64, skill.longest as f64);
         rows.push(LimitRow { name: skill.title.clone(), lengths, bars: found.collect(), differs });
     }
@@ -171,8 +176,8 @@ fn panel(family: Family, profiles: &[&NumeracyProfile], differences: &[LimitDiff
 }
 
 /// Draws the limits of every family, and thinking budgets if there are any, for files.
-pub fn figures(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -> Vec<Figure> {
-    let limits = Family::ALL.into_iter().filter_map(|family| panel(family, profiles, differences));
+pub fn figures(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Vec<Figure> {
+    let limits = Family::ALL.into_iter().filter_map(|family| panel(family, profiles, comparison));
     let thinking = profiles.iter().enumerate().filter_map(|(index, profile)| {
         let number = if profiles.len() > 1 { format!("-{}", index + 1) } else { String::new() };
         thinking_page::figure(profile, &format!("thinking{number}"))
@@ -180,16 +185,27 @@ pub fn figures(profiles: &[&NumeracyProfile], differences: &[LimitDifference]) -
     limits.chain(thinking).collect()
 }
 
-/// Skills that differ after Holm's adjustment.
-fn held(profiles: &[&NumeracyProfile], differences: &[LimitDifference], labels: &Value) -> Markup {
+/// Skills that differ after Holm's adjustment, and what was compared how.
+fn held(profiles: &[&NumeracyProfile], comparison: &Comparison, labels: &Value) -> Markup {
     let [first, _] = profiles else { return Ok(Value::from("")) };
     let row = |one: &LimitDifference| {
         let skill = first.skill(&one.task)?;
         let [mine, theirs] = one.limits.map(|limit| limit_text(&limit, range(skill)));
-        Some(context!(title => &one.title, family => one.family.title(), cells => [mine, theirs, p_text(one.p_holm)]))
+        let right = one.right.zip(one.pairs).map(|([mine, theirs], pairs)| format!("{mine}, {theirs} of {pairs}"));
+        let difference = one.difference.zip(one.low).zip(one.high);
+        Some(context!(
+            title => &one.title,
+            family => one.family.title(),
+            limits => [mine, theirs],
+            right,
+            difference => difference.map(|((difference, low), high)| points([difference, low, high], false)),
+            p => p_text(one.p_holm),
+        ))
     };
-    let holding: Value = differences.iter().filter(|one| one.holds).filter_map(row).collect();
-    html("limit_differences.html", context!(compared => differences.len(), holding, labels))
+    let holding: Value = comparison.holding().filter_map(row).collect();
+    let (method, left_out) = (comparison.method(), comparison.left_out());
+    let (compared, asked) = (comparison.differences.len(), comparison.pairs > 0);
+    html("limit_differences.html", context!(compared, asked, method, left_out, holding, labels))
 }
 
 /// Steps of the skills that fall otherwise than in one smooth curve.
@@ -291,7 +307,7 @@ mod tests {
     use super::*;
     use earnest_stats::psychometric::{Counted, Step};
     use earnest_tasks::anatomy::ErrorClass;
-    use earnest_tasks::suite::profile::{Notation, NotationQuestion, ThinkingTask};
+    use earnest_tasks::suite::profile::{Notation, NotationQuestion, ProfileOptions, ThinkingTask};
 
     const LIMITS: [Limit; 3] = [
         Limit { level: 0.9, estimate: 0.0, low: 0.0, high: 2.0 },
@@ -316,6 +332,9 @@ mod tests {
             notations: Vec::new(),
             thinking: Vec::new(),
             results: Vec::new(),
+            options: ProfileOptions::default(),
+            source: String::new(),
+            version: String::new(),
         }
     }
 
@@ -438,7 +457,7 @@ mod tests {
 
     #[test]
     fn a_profile_without_answers_has_a_page() {
-        let html = page(&[&smallest("M")], &[]).unwrap();
+        let html = page(&[&smallest("M")], &Comparison::default()).unwrap();
         assert_eq!(parts(&html), ["limits", "anatomy", "numbers"]);
         assert!(html.contains("<p>No wrong answer.</p>") && !html.contains("<h3>"), "{html}");
     }
@@ -447,17 +466,37 @@ mod tests {
     fn two_full_profiles_have_every_part_and_their_texts_are_no_markup() {
         let limits = [LIMITS[1], LIMITS[0]];
         let (task, title) = ("add".to_owned(), "<add>".to_owned());
-        let differs =
-            LimitDifference { task, family: Family::Integers, title, limits, p: 0.00001, p_holm: 0.00001, holds: true };
-        let html = page(&[&fullest("<A>"), &fullest("B")], &[differs.clone(), differs]).unwrap();
+        let differs = LimitDifference {
+            task,
+            family: Family::Integers,
+            title,
+            limits,
+            p: 0.00001,
+            p_holm: 0.00001,
+            holds: true,
+            better: 0,
+            p_profiles: 0.01,
+            p_pairs: Some(0.001),
+            pairs: Some(24),
+            right: Some([20, 2]),
+            difference: Some(0.75),
+            low: Some(0.5),
+            high: Some(0.875),
+        };
+        let alone = LimitDifference { pairs: None, right: None, difference: None, better: 1, ..differs.clone() };
+        let comparison = Comparison { differences: vec![differs, alone], pairs: 24, floor: 1, ..Comparison::default() };
+        let html = page(&[&fullest("<A>"), &fullest("B")], &comparison).unwrap();
         assert_eq!(parts(&html), PARTS);
         for part in [
             "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples: 17/24 of the screening right; other forms: chat 6/24. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
             "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td></td>",
             "<td class=\"num\">17/24</td><td class=\"num\">71 <small>[61, 81]</small></td><td>asked</td>",
             "≠ marks differences that hold after Holm's adjustment.</span></p>",
-            "<p>2 of 2 skills differ after Holm's adjustment;",
-            "<td class=\"num\">5.0 (4.0-6.0)</td><td class=\"num\">&lt;1 (&lt;1-2.0)</td><td class=\"num\">&lt;0.0001</td>",
+            "<p><b>&lt;A&gt; is better in 1 skill, B in 1.</b></p>",
+            "<p>Both were asked 24 questions that neither had, in 1 skill that",
+            "<p>1 skill is not compared: 1 below the shortest length in both.</p>",
+            "<td class=\"num\">5.0 (4.0-6.0)</td><td class=\"num\">&lt;1 (&lt;1-2.0)</td><td class=\"num\">20, 2 of 24</td><td class=\"num\">+75 <small>[+50, +88]</small></td><td class=\"num\">&lt;0.0001</td>",
+            "<td class=\"num\">not asked</td><td class=\"num\"></td>",
             "<li><b>&lt;A&gt;</b> &lt;rev&gt; <small>Integers (NUPA)</small>: right by length 1: 3/4</li>",
             "<li><b>B</b> &lt;mul&gt; <small>Integers (NUPA)</small>: 75 % at every length <small>1-3: 3/4 [30, 95]</small></li>",
             "<td class=\"num\">5.0 (4.0-6.0)*</td>",

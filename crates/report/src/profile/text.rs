@@ -6,7 +6,7 @@ use earnest_tasks::suite::profile::{Family, cap_text};
 
 use super::compare::label;
 use super::notations::has_enough;
-use super::{LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile};
+use super::{Comparison, LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile};
 use crate::{Table, text_width, wrap};
 use earnest_results::p_decimals;
 
@@ -183,7 +183,7 @@ pub(super) fn prompt(profile: &NumeracyProfile) -> String {
     let shares = |forms: &mut dyn Iterator<Item = &super::FormShare>| {
         forms.map(|one| format!("{} {}/{}", one.form, one.right, one.asked)).collect::<Vec<_>>().join(", ")
     };
-    let Some(title) = profile.form_title() else {
+    let Some(title) = profile.asked_form().map(|form| form.title()) else {
         let found = shares(&mut profile.screening.iter());
         return format!("The screening of prompts is not over: {found}.");
     };
@@ -353,10 +353,12 @@ fn bench(skills: &[&SkillProfile], width: usize, fold: Fold, hidden: &mut Vec<St
 }
 
 /// The table of differences that hold, with the names of the profiles as headings, or with A and B (and true) where they have no room.
-fn held(names: [&str; 2], rows: &[[String; 4]], width: usize) -> (String, bool) {
+fn held(names: [&str; 2], rows: &[Vec<String>], width: usize) -> (String, bool) {
+    let is_asked = rows.iter().any(|row| row.len() > 4);
     let table = |names: [&str; 2]| {
-        let mut table = Table::with_left(1, ["skill", names[0], names[1], "p (Holm)"]);
-        rows.iter().for_each(|row| table.row(row.to_vec()));
+        let asked = is_asked.then_some("right, shared");
+        let mut table = Table::with_left(1, ["skill", names[0], names[1]].into_iter().chain(asked).chain(["p (Holm)"]));
+        rows.iter().for_each(|row| table.row(row.clone()));
         table
     };
     let named = table(names);
@@ -366,62 +368,51 @@ fn held(names: [&str; 2], rows: &[[String; 4]], width: usize) -> (String, bool) 
     }
 }
 
-/// Renders the differences of two models that hold, then a count of the others.
-pub fn comparison_text(profiles: [&NumeracyProfile; 2], differences: &[LimitDifference], width: usize) -> String {
+/// Cells of a difference: the skill, both limits, right answers to shared questions where any skill has some, and p.
+fn difference_row(one: &LimitDifference, profile: &NumeracyProfile, is_asked: bool) -> Option<Vec<String>> {
+    let skill = profile.skill(&one.task)?;
+    let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
+    let right = one.right.zip(one.pairs).map(|([mine, theirs], pairs)| format!("{mine}, {theirs} of {pairs}"));
+    let right = is_asked.then(|| right.unwrap_or_else(|| "not asked".to_owned()));
+    Some([name(skill), first, second].into_iter().chain(right).chain([p_text(one.p_holm)]).collect())
+}
+
+/// Renders a comparison: the verdict, the differences that hold, and how they were found.
+pub fn comparison_text(profiles: [&NumeracyProfile; 2], comparison: &Comparison, width: usize) -> String {
     let names = [0, 1].map(|index| label(&profiles, index));
-    let said = |profile: &NumeracyProfile| if profile.finished { "" } else { " (unfinished)" };
-    let ends = profiles.map(said);
-    let holding: Vec<&LimitDifference> = differences.iter().filter(|one| one.holds).collect();
-    let row = |one: &&LimitDifference| {
-        let skill = profiles[0].skill(&one.task)?;
-        let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
-        Some([name(skill), first, second, p_text(one.p_holm)])
-    };
-    let rows: Vec<[String; 4]> = holding.iter().take(LINES).filter_map(row).collect();
+    let is_asked = comparison.pairs > 0;
+    let holding = comparison.holding().take(LINES);
+    let rows: Vec<Vec<String>> = holding.filter_map(|one| difference_row(one, profiles[0], is_asked)).collect();
     let (table, lettered) = held(names, &rows, width);
-    let [one, other] = if lettered && !rows.is_empty() { [" (A)", " (B)"] } else { ["", ""] };
-    let [first, second] = names;
-    let title = format!("{first}{one}{} and {second}{other}{}: 50 % limits in digits", ends[0], ends[1]);
-    let mut text = wrap(&title, width, "");
-    text.push('\n');
-    if differences.is_empty() {
-        text += &wrap("No skill with a limit is in both: there is nothing to compare.", width, "");
-        return text;
-    }
-    if holding.is_empty() {
-        text += &wrap("No difference holds after Holm's adjustment.", width, "");
-    } else {
+    let letters = if lettered && !rows.is_empty() { [" (A)", " (B)"] } else { ["", ""] };
+    let said = [0, 1].map(|index| {
+        let unfinished = if profiles[index].finished { "" } else { " (unfinished)" };
+        format!("{}{}{unfinished}", names[index], letters[index])
+    });
+    let mut text = wrap(&comparison.verdict([&said[0], &said[1]]), width, "");
+    text.extend(comparison.unlike.iter().map(|unlike| wrap(unlike, width, "")));
+    if !rows.is_empty() {
+        text += "\n50 % limits in digits:\n";
         text += &table;
     }
-    text.push('\n');
-    let more = holding.len().saturating_sub(LINES);
+    let more = comparison.holding().count().saturating_sub(LINES);
     if more > 0 {
-        text += &wrap(
-            &format!(
-                "{} {}; the page has all of them.",
-                counted(more, "more difference"),
-                agreeing(more, "holds", "hold")
-            ),
-            width,
-            "",
-        );
+        let differences = counted(more, "more difference");
+        text +=
+            &wrap(&format!("{differences} {}; the page has all of them.", agreeing(more, "holds", "hold")), width, "");
     }
-    text += &wrap(
-        &format!(
-            "{} of {} {} after Holm's adjustment; p is of the likelihood ratio of one curve of success by length for both. \
-             Skills that do not fall with the length in one of the models are not compared.",
-            holding.len(),
-            counted(differences.len(), "difference"),
-            agreeing(holding.len(), "holds", "hold")
-        ),
-        width,
-        "",
-    );
+    if !comparison.differences.is_empty() {
+        text.push('\n');
+        text += &wrap(&comparison.method(), width, "");
+    }
+    text.extend(comparison.left_out().map(|left_out| wrap(&left_out, width, "")));
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::comparison;
+    use super::super::document::tests::measured;
     use super::*;
 
     #[test]
@@ -481,7 +472,8 @@ mod tests {
 
     #[test]
     fn the_table_of_differences_fits_whatever_the_profiles_are_called() {
-        let rows = vec![["count digits (integer)", "12.5 (11.9-13.0)", "<1 (<1-1.1)", "<0.0001"].map(str::to_owned); 3];
+        let row = ["count digits (integer)", "12.5 (11.9-13.0)", "<1 (<1-1.1)", "24, 0 of 24", "<0.0001"];
+        let rows = vec![row.map(str::to_owned).to_vec(); 3];
         let long = ["profile-earnest-abacus-1.4m-48-8d3c9f01", "profile-earnest-abacus-1.4m-48-2e7a90bc"];
         for width in [80, 100, 140] {
             let (table, lettered) = held(long, &rows, width);
@@ -489,5 +481,30 @@ mod tests {
             assert_eq!(lettered, width < 140, "{width}: {table}");
             assert_eq!(held(["small", "large"], &rows, width), (held(["small", "large"], &rows, 140).0, false));
         }
+    }
+
+    #[test]
+    fn a_comparison_says_its_verdict_first_and_fits() {
+        let skills = [("add_Integer", 9), ("sub_Integer", 9), ("multiply_hard_Integer", 2), ("copy", 0)];
+        let (one, other) = (
+            measured("a-model-with-a-long-name-q4_k_m-int8", &skills),
+            measured("B", &skills.map(|(name, limit)| (name, limit / 4))),
+        );
+        let found = comparison(&one, &other, None);
+        for width in [60, 80, 140] {
+            let text = comparison_text([&one, &other], &found, width);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert!(text.starts_with("a-model-with-a-long-name-q4_k_m-int8"), "{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains("is better in 2 skills, B in none; of the other 1 nothing holds."), "{text}");
+            assert!(words.contains("1 skill is not compared: 1 below the shortest length in both."), "{text}");
+            assert!(
+                words.contains("by the answers of the numeracy profiles alone, after Holm's adjustment over 3 skills"),
+                "{text}"
+            );
+        }
+        let unfinished = NumeracyProfile { finished: false, ..measured("C", &skills[3..]) };
+        let text = comparison_text([&one, &unfinished], &comparison(&one, &unfinished, None), 80);
+        assert!(text.contains("C (unfinished) have no skill that can be compared."), "{text}");
     }
 }

@@ -17,6 +17,7 @@ mod grid;
 mod model;
 mod notations;
 mod pairs;
+mod shared;
 
 use model::{KINDS, Model, RISING};
 

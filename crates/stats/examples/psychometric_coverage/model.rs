@@ -61,6 +61,31 @@ pub enum Truth {
 }
 
 impl Truth {
+    /// The same curve for lengths that are so many octaves longer.
+    pub fn shifted(self, octaves: f64) -> Truth {
+        let factor = octaves.exp2();
+        match self {
+            Truth::Logarithm { median, slope, lapse } => Truth::Logarithm { median: median * factor, slope, lapse },
+            Truth::Weibull { median, shape, lapse } => Truth::Weibull { median: median * factor, shape, lapse },
+            Truth::Length { median, slope, lapse } => {
+                Truth::Length { median: median * factor, slope: slope / factor, lapse }
+            }
+            Truth::Cut { last, slip } => Truth::Cut { last: last * factor, slip },
+            other => other,
+        }
+    }
+
+    /// Median of a curve that falls.
+    pub fn median(self) -> Option<f64> {
+        match self {
+            Truth::Logarithm { median, .. } | Truth::Weibull { median, .. } | Truth::Length { median, .. } => {
+                Some(median)
+            }
+            Truth::Cut { last, .. } => Some(last),
+            Truth::Bump { .. } | Truth::Dip { .. } => None,
+        }
+    }
+
     pub fn known(self, x: f64) -> f64 {
         let logistic = |u: f64| 1.0 / (1.0 + (-u).exp());
         match self {

@@ -6,16 +6,17 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::model::{Model, Truth};
+use super::model::Model;
 use earnest_stats::Z95;
 
 use super::share;
+use super::shared::{self, Pair};
 
 /// Levels at which tests are counted: alone, and the first step of Holm's procedure over 72 skills.
 const LEVELS: [f64; 3] = [0.05, 0.01, 0.05 / 72.0];
 
 /// Octaves between the medians of the two models.
-const APART: [f64; 4] = [0.0, 1.0, 2.0, 4.0];
+const APART: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
 /// Right and all answers of two models in a stratum.
 type Stratum = [(u64, u64); 2];
@@ -73,46 +74,52 @@ fn likelihood_ratio(model: Model, pair: [&Measured; 2]) -> f64 {
     one.same_curve(&other).expect("the same lengths")
 }
 
-fn shifted(truth: Truth, octaves: f64) -> Truth {
-    let factor = octaves.exp2();
-    match truth {
-        Truth::Logarithm { median, slope, lapse } => Truth::Logarithm { median: median * factor, slope, lapse },
-        Truth::Weibull { median, shape, lapse } => Truth::Weibull { median: median * factor, shape, lapse },
-        Truth::Length { median, slope, lapse } => {
-            Truth::Length { median: median * factor, slope: slope / factor, lapse }
-        }
-        Truth::Cut { last, lapse, slip } => Truth::Cut { last: last * factor, lapse, slip },
-        other => other,
-    }
+/// Measures pairs of models whose limits are so many octaves apart.
+fn measured(
+    pairs: usize,
+    apart: f64,
+    seed: u64,
+    draw: impl Fn(&mut ChaCha8Rng, usize, usize) -> Model + Sync,
+) -> Vec<Pair> {
+    let pair = |number: usize| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(number as u64);
+        let last = if number % 2 == 0 { 20 } else { 100 };
+        // The kinds that fall.
+        let model = draw(&mut random, number / 2 % 4, last);
+        let other = Model { truth: model.truth.shifted(-apart), ..model };
+        let curves = Curves::new(&ladder(1, last), model.chance).expect("lengths ascend");
+        let measured = [model.adaptive(&curves, &mut random).1, other.adaptive(&curves, &mut random).1];
+        let p = likelihood_ratio(model, measured.each_ref());
+        Pair { models: [model, other], measured, p }
+    };
+    (0..pairs).into_par_iter().map(pair).collect()
 }
 
-/// Prints how often each test rejects, by distance: `pairs` at each, and `equal` of one curve.
+/// Prints how often each test rejects, by distance: `pairs` at each, and `equal` of one curve; then how often differences hold in comparisons over
+/// the skills of a profile.
 pub fn main(mut arguments: impl Iterator<Item = String>) {
     let mut number = |default| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let (equal, pairs, seed) = (number(3_000), number(300), number(1) as u64);
+    let (equal, pairs, seed, comparisons) = (number(1_500), number(300), number(1) as u64, number(2_000));
     println!(
         "{equal} pairs with one curve and {pairs} at each distance, seed {seed}; per cent with p below the level.\n"
     );
     println!("| octaves apart | test | p < 0.05 | p < 0.01 | p < 0.05 / 72 |\n|---:|---|---:|---:|---:|");
+    let mut pools: Vec<(f64, Vec<Pair>)> = Vec::new();
     for apart in APART {
         let pairs = if apart == 0.0 { equal } else { pairs };
-        let found: Vec<[f64; 2]> = (0..pairs)
-            .into_par_iter()
-            .map(|number| {
-                let mut random = ChaCha8Rng::seed_from_u64(seed);
-                random.set_stream(number as u64);
-                let last = if number % 2 == 0 { 20 } else { 100 };
-                // The kinds that fall.
-                let model = Model::draw(&mut random, number / 2 % 4, last);
-                let other = Model { truth: shifted(model.truth, -apart), ..model };
-                let curves = Curves::new(&ladder(1, last), model.chance).expect("lengths ascend");
-                let (one, other) = (model.adaptive(&curves, &mut random).1, other.adaptive(&curves, &mut random).1);
-                [likelihood_ratio(model, [&one, &other]), by_octave([&one, &other])]
-            })
-            .collect();
-        for (index, test) in ["likelihood ratio", "Mantel-Haenszel by octave"].into_iter().enumerate() {
-            let cells = LEVELS.map(|level| share(found.iter().filter(|p| p[index] < level).count(), pairs, Z95));
+        let found = measured(pairs, apart, seed, Model::draw);
+        let tests: [(&str, fn(&Pair) -> f64); 2] = [
+            ("likelihood ratio", |pair| pair.p),
+            ("Mantel-Haenszel by octave", |pair| by_octave(pair.measured.each_ref())),
+        ];
+        for (test, p) in tests {
+            let cells = LEVELS.map(|level| share(found.iter().filter(|pair| p(pair) < level).count(), pairs, Z95));
             println!("| {apart} | {test} | {} |", cells.join(" | "));
         }
+        pools.push((apart, found));
     }
+    let floor = measured(pairs, 0.0, seed + 1, |random, _, last| shared::below(random, last));
+    let (_, equal) = pools.remove(0);
+    shared::main(comparisons, seed, &equal, &floor, &pools);
 }

@@ -25,6 +25,7 @@
 //! The family chooses the questions. What is said of a limit does not rest on it: intervals are those of [`crossing`], which assume only that success
 //! does not grow; [`Posterior::check`] looks at whether the family fits, and where it does not the estimate is that of the curves that never grow, and
 //! [`steps`] say what there is. Where success does grow, the limit is the length from which it stays below ([`for_good`]).
+mod between;
 mod check;
 mod choose;
 mod crossing;
@@ -34,6 +35,7 @@ mod posterior;
 mod procedure;
 mod steps;
 
+pub use between::{Between, DIFFERENCE_LEVEL, SHARED_OF_SKILL, share_out, spread_over, with_shared};
 pub use check::ShapeCheck;
 pub use crossing::{Crossing, crossing, for_good};
 pub use curve::Curves;

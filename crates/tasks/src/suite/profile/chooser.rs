@@ -56,6 +56,8 @@ pub(super) struct Rounds<'a> {
     cap_rounds: Option<CapRounds>,
     /// The rounds beyond the limits have begun.
     beyond: bool,
+    /// The questions of a comparison, which are one round, are still to be asked.
+    shared: bool,
 }
 
 impl<'a> Rounds<'a> {
@@ -67,10 +69,12 @@ impl<'a> Rounds<'a> {
             let procedure = Procedure::new(&curves, options.budget, options.width);
             Measurement { skill, curves, procedure, asked: BTreeMap::new(), exhausted: BTreeSet::new() }
         };
-        let skills = options.skills.iter().map(measurement).collect();
+        let shared = !options.shared.is_empty();
+        let adaptive = if shared { &[] } else { &options.skills[..] };
+        let skills = adaptive.iter().map(measurement).collect();
         let screening = (options.forms.len() > 1).then(|| Screening::new(&options.forms));
         let (last, notations, cap_rounds) = (Vec::new(), None, None);
-        Rounds { options, sources, screening, form: 0, skills, last, notations, cap_rounds, beyond: false }
+        Rounds { options, sources, screening, form: 0, skills, last, notations, cap_rounds, beyond: false, shared }
     }
 
     /// Limit of the first of these skills that is measured, of this level; none if none is, and 0 of one that does not fall.
@@ -142,6 +146,12 @@ impl Measurement {
 
 impl Chooser for Rounds<'_> {
     fn next_round(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
+        if std::mem::take(&mut self.shared) {
+            let Some((_, sources)) = self.sources.first() else { return Vec::new() };
+            let mut items: Vec<Item> = self.options.shared.par_iter().flat_map_iter(|of| of.items(sources)).collect();
+            items.sort_by_key(|item| Reverse(item.budget.answer));
+            return items;
+        }
         let mut answers = answers;
         if let Some(screening) = &mut self.screening {
             let items = screening.next(answers, &self.options.skills, self.sources);
@@ -172,10 +182,11 @@ impl Chooser for Rounds<'_> {
     }
 
     fn most(&self) -> usize {
-        let ProfileOptions { budget, notations, thinking, forms, .. } = self.options;
+        let ProfileOptions { budget, notations, thinking, forms, shared, .. } = self.options;
         let notations = if *notations { NotationRounds::most() } else { 0 };
         let thinking = thinking.as_ref().map_or(0, ThinkingBudgets::most);
-        Screening::most(forms.len()) + budget * self.skills.len() + notations + thinking
+        let shared: usize = shared.iter().map(|of| of.count).sum();
+        Screening::most(forms.len()) + budget * self.skills.len() + notations + thinking + shared
     }
 }
 
@@ -257,6 +268,18 @@ mod tests {
         let (skills, notations) = select(&["add", "copy", "notations"]).unwrap();
         let copied = ask(&ProfileOptions { skills, notations, budget: 24, ..ProfileOptions::default() }, 0);
         assert_eq!(copied.last().unwrap()[1], "profile/notations/separators/copy/4/0");
+    }
+
+    #[test]
+    fn the_questions_of_a_comparison_are_one_round() {
+        let of = |task: &str, length, first, count| SharedQuestions { task: task.into(), length, first, count };
+        let shared = vec![of("copy", 7, 2, 5), of("in_text", 3, 0, 4)];
+        let options = ProfileOptions::default().with_shared(9, shared);
+        let asked = ask(&options, 5);
+        assert_eq!((asked.len(), asked[0].len()), (1, 9), "{asked:?}");
+        assert!(asked[0].contains(&"profile/in_text/3/0".to_owned()), "{asked:?}");
+        let sources = Sources::new(&options).unwrap();
+        assert_eq!(Rounds::new(&options, &sources).most(), 9);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | `thinking` | products and word problems under caps on the tokens of thinking |
 //! | `form` | forms of prompts, and the screening that finds the one in which a model is best |
 //! | `chooser` | rounds over all skills, by [`earnest_stats::psychometric`] |
+//! | `shared` | the questions that two models are both asked, to compare them |
 //! | `options`, `registration` | options, and the registration |
 //! | `suite`, `summary` | scoring by `final`; limits by skill |
 
@@ -20,6 +21,7 @@ mod notation_rounds;
 mod options;
 mod question;
 mod registration;
+mod shared;
 mod skill;
 mod suite;
 mod summary;
@@ -31,6 +33,7 @@ pub use notation::{Notation, NotationQuestion};
 pub use notation_rounds::{FIRST_PAIRS, PAIRS, notation_p};
 pub use options::{BUDGET, ProfileOptions, THINKING, WIDTH};
 pub use registration::Registration;
+pub use shared::{ComparedSkill, ComparedSkills, SHARED, SharedQuestions, compared_skills};
 pub use skill::{Family, Skill, SkillError, skills};
 pub use suite::ProfileSuite;
 pub use summary::{LIMITS, SkillResult, results, same_curve};

@@ -3,7 +3,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::form::{MOST_SHOTS, read_forms};
-use super::{PromptForm, Skill, ThinkingBudgets, skills};
+use super::shared::MOST_SHARED;
+use super::{PromptForm, SharedQuestions, Skill, ThinkingBudgets, skills};
 use crate::suite::gsm_symbolic::GsmSymbolic;
 use crate::suite::nupa;
 use crate::suite::registry::{Mode, OptionError};
@@ -11,6 +12,9 @@ use crate::suite::{FINAL, arithmetic_bench};
 
 /// Field of stored options that caps on the tokens of thinking are in.
 pub const THINKING: &str = "thinking";
+
+/// Field of stored options that the questions of a comparison are in.
+const SHARED_QUESTIONS: &str = "shared";
 
 /// Questions of a skill at most, where no other number is asked for.
 pub const BUDGET: usize = 48;
@@ -34,6 +38,8 @@ pub struct ProfileOptions {
     pub budget: usize,
     /// Ratio of the ends of the 50 % limit's interval at which a skill is finished.
     pub width: f64,
+    /// The questions of a comparison with another model, instead of those that find limits.
+    pub shared: Vec<SharedQuestions>,
     /// Seed of the questions.
     pub seed: u64,
     /// Forms of the prompts; of several, a screening finds the best one.
@@ -49,6 +55,7 @@ impl Default for ProfileOptions {
             thinking: None,
             budget: BUDGET,
             width: WIDTH,
+            shared: Vec::new(),
             seed: 0,
             forms: vec![PromptForm { mode: Mode::Raw, shots: 0 }],
         }
@@ -66,6 +73,8 @@ struct Stored {
     thinking: Option<ThinkingBudgets>,
     budget: usize,
     width: f64,
+    #[serde(default)]
+    shared: Vec<SharedQuestions>,
     seed: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forms: Vec<String>,
@@ -109,7 +118,27 @@ impl ProfileOptions {
                 self.width
             )));
         }
+        let known = self.shared.iter().all(|of| of.skill().is_some_and(|skill| self.skills.contains(&skill)));
+        let shared: usize = self.shared.iter().map(|of| of.count.min(MOST_SHARED)).sum();
+        if !known || shared > MOST_SHARED {
+            return Err(OptionError::usage("the setting `shared` names questions that there are not"));
+        }
         Ok(())
+    }
+
+    /// Options that ask these questions alone, in the form of these.
+    pub fn with_shared(&self, seed: u64, shared: Vec<SharedQuestions>) -> ProfileOptions {
+        let is_asked = |skill: &&'static Skill| shared.iter().any(|of| of.task == skill.task);
+        ProfileOptions {
+            skills: skills().iter().filter(is_asked).collect(),
+            notations: false,
+            thinking: None,
+            budget: BUDGET,
+            width: WIDTH,
+            shared,
+            seed,
+            ..self.clone()
+        }
     }
 
     /// The options as they go into a run's manifest.
@@ -125,6 +154,9 @@ impl ProfileOptions {
         // Runs without it keep the settings that they had before it existed.
         if let (Some(thinking), Some(fields)) = (&self.thinking, options.as_object_mut()) {
             fields.insert(THINKING.to_owned(), json!(thinking));
+        }
+        if let (false, Some(fields)) = (self.shared.is_empty(), options.as_object_mut()) {
+            fields.insert(SHARED_QUESTIONS.to_owned(), json!(self.shared));
         }
         options
     }
@@ -162,6 +194,7 @@ impl ProfileOptions {
             thinking: stored.thinking,
             budget: stored.budget,
             width: stored.width,
+            shared: stored.shared,
             seed: stored.seed,
             forms,
         };
@@ -200,8 +233,10 @@ mod tests {
         assert_eq!(select(&["notations"]).unwrap(), (Vec::new(), true));
         let thinking = Some(ThinkingBudgets { caps: vec![64], way: Way::Switch { opened: Some("<think>".into()) } });
         assert!(all.to_json().get("thinking").is_none(), "the settings of earlier runs");
+        assert!(all.to_json().get("shared").is_none());
         let forms = ["chat", "raw+5"].map(|form| form.parse().unwrap()).to_vec();
-        let some = ProfileOptions { skills, notations, thinking, budget: 9, width: 2.0, seed: 7, forms };
+        let shared = Vec::new();
+        let some = ProfileOptions { skills, notations, thinking, budget: 9, width: 2.0, shared, seed: 7, forms };
         assert_eq!(ProfileOptions::from_json(&some.to_json()).unwrap(), some);
         let mut other = some.to_json();
         other["sources"]["nupa"] = "0".into();
@@ -213,6 +248,13 @@ mod tests {
         before["adapter"] = "completion".into();
         assert_eq!(ProfileOptions::from_json(&before).unwrap(), all);
         assert!(ProfileOptions { width: 1.0, ..some.clone() }.check().is_err());
-        assert!(ProfileOptions { budget: 0, ..some }.check().is_err());
+        assert!(ProfileOptions { budget: 0, ..some.clone() }.check().is_err());
+        let of = SharedQuestions { task: "copy".into(), length: 7, first: 3, count: 12 };
+        let shared = some.with_shared(5, vec![of.clone()]);
+        assert_eq!((shared.skills.len(), shared.seed, shared.forms.len()), (1, 5, 2));
+        assert_eq!(ProfileOptions::from_json(&shared.to_json()).unwrap(), shared);
+        assert!(some.with_shared(5, vec![SharedQuestions { length: 101, ..of.clone() }]).check().is_err());
+        let many = vec![SharedQuestions { count: 2_000, ..of }; 51];
+        assert!(some.with_shared(5, many).check().is_err());
     }
 }

@@ -137,6 +137,13 @@ fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
          the questions that were asked, most of them near the limits: they do not compare models."
             .to_owned(),
     ];
+    if !options.shared.is_empty() {
+        notes.push(
+            "These are the questions of a comparison with another model (`earnest profile --compare`), at lengths that tell the two apart: \
+             limits are those of the numeracy profile."
+                .to_owned(),
+        );
+    }
     let asked = |one: &&SkillResult| !one.measured.counts.is_empty();
     let named = |is: &dyn Fn(&Measured) -> bool| {
         let of = found.iter().filter(asked).filter(|one| is(&one.measured));

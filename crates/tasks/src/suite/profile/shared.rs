@@ -1,0 +1,183 @@
+//! Shared questions: what two models with numeracy profiles are both asked, to compare them.
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use earnest_stats::psychometric::{Between, Limit, ladder, share_out, spread_over};
+
+use super::options::MOST_BUDGET;
+use super::question::Sources;
+use super::{Skill, SkillResult, same_curve};
+use crate::suite::Item;
+
+/// Shared questions of a comparison, where no other number is asked for.
+pub const SHARED: usize = 400;
+
+/// Most shared questions of a comparison.
+pub(super) const MOST_SHARED: usize = 100_000;
+
+/// Questions of a skill at a length: so many from this number on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedQuestions {
+    pub task: String,
+    pub length: usize,
+    /// Number of the first one: those before it were for the profiles.
+    pub first: usize,
+    pub count: usize,
+}
+
+/// A skill in which two models are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedSkill {
+    pub skill: &'static Skill,
+    /// 50 % limits of both.
+    pub limits: [Limit; 2],
+    /// p value of one curve of success for both, by the answers of their profiles.
+    pub p: f64,
+    /// Lengths that tell them apart.
+    lengths: Vec<usize>,
+    /// Questions of the profiles at each of the lengths.
+    asked: Vec<usize>,
+}
+
+/// Skills of two profiles, as far as they can be compared.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ComparedSkills {
+    /// The family of tests, in the order of skills.
+    pub skills: Vec<ComparedSkill>,
+    /// Skills whose limits are below the shortest length in both, and beyond the longest.
+    pub floor: usize,
+    pub ceiling: usize,
+    /// Skills that have no limit in one of them.
+    pub no_limit: usize,
+}
+
+/// Finds the skills in which two models can be compared.
+pub fn compared_skills(one: &[SkillResult], other: &[SkillResult]) -> ComparedSkills {
+    let mut found = ComparedSkills::default();
+    for mine in one {
+        let Some(theirs) = other.iter().find(|theirs| theirs.skill == mine.skill) else { continue };
+        let limits = [mine, theirs].map(|result| result.measured.limit(0.5).copied());
+        let (Some(p), [Some(first), Some(second)]) = (same_curve(mine, theirs), limits) else {
+            let answered = |result: &SkillResult| !result.measured.counts.is_empty();
+            found.no_limit += usize::from(answered(mine) && answered(theirs));
+            continue;
+        };
+        let skill = mine.skill;
+        match Between::of(&first, &second, &ladder(skill.shortest, skill.longest)) {
+            Between::Floor => found.floor += 1,
+            Between::Ceiling => found.ceiling += 1,
+            Between::Lengths(lengths) => {
+                let at = |result: &SkillResult, length: usize| {
+                    result.measured.counts.iter().find(|count| count.length == length).map_or(0, |count| count.asked)
+                };
+                let asked = lengths.iter().map(|&length| at(mine, length).max(at(theirs, length))).collect();
+                found.skills.push(ComparedSkill { skill, limits: [first, second], p, lengths, asked });
+            }
+        }
+    }
+    found
+}
+
+impl ComparedSkills {
+    /// So many questions for both models, at the lengths that tell them apart, of the skills that differ most and are open. `failed` is the number of questions of a profile that
+    /// may have had no answer.
+    pub fn questions(&self, questions: usize, failed: usize) -> Vec<SharedQuestions> {
+        let p_values: Vec<f64> = self.skills.iter().map(|skill| skill.p).collect();
+        let mut shared = Vec::new();
+        for (compared, count) in self.skills.iter().zip(share_out(questions, &p_values)) {
+            for (length, count) in spread_over(count, &compared.lengths) {
+                let index = compared.lengths.iter().position(|&one| one == length);
+                let first = failed + index.map_or(0, |index| compared.asked[index]);
+                shared.push(SharedQuestions { task: compared.skill.task.clone(), length, first, count });
+            }
+        }
+        shared
+    }
+}
+
+impl SharedQuestions {
+    /// The skill; none if there is no such skill, or not with these lengths and numbers.
+    pub(super) fn skill(&self) -> Option<&'static Skill> {
+        let skill = super::skills().iter().find(|skill| skill.task == self.task)?;
+        let is_possible = (skill.shortest..=skill.longest).contains(&self.length)
+            && self.first <= MOST_BUDGET
+            && (1..=MOST_BUDGET).contains(&self.count);
+        is_possible.then_some(skill)
+    }
+
+    /// The items: each question once, and none that has a number before the first. Fewer where the length has no further ones.
+    pub(super) fn items(&self, sources: &Sources) -> Vec<Item> {
+        let Some(skill) = self.skill() else { return Vec::new() };
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut items = Vec::with_capacity(self.count);
+        // Short numbers are few, and some suites ask them again.
+        for index in 0..self.first + 4 * self.count {
+            let Some(item) = sources.item(skill, self.length, index) else { break };
+            if seen.insert(item.segments.question.clone()) && index >= self.first {
+                items.push(item);
+                if items.len() == self.count {
+                    break;
+                }
+            }
+        }
+        items
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ProfileOptions, results};
+    use super::*;
+
+    /// Results of a model that is right up to a length, 4 answers at each of 1 to 12.
+    fn measured(limits: &[(&str, usize)]) -> Vec<SkillResult> {
+        let skills = limits.iter().flat_map(|(name, _)| Skill::named(name).unwrap()).collect();
+        let options = ProfileOptions { skills, ..ProfileOptions::default() };
+        let answers = options.skills.iter().zip(limits).flat_map(|(skill, &(_, limit))| {
+            (0..48).map(move |index| (skill.task.as_str(), index / 4 + 1, index / 4 < limit))
+        });
+        results(&options, answers)
+    }
+
+    #[test]
+    fn skills_at_the_floor_of_both_are_left_out_and_the_others_asked_between_the_limits() {
+        let one = measured(&[("add_Integer", 6), ("sub_Integer", 0), ("max_Integer", 5), ("copy", 3)]);
+        let other = measured(&[("add_Integer", 4), ("sub_Integer", 0), ("max_Integer", 5), ("copy", 3)]);
+        let found = compared_skills(&one, &other);
+        assert_eq!((found.floor, found.ceiling, found.no_limit), (1, 0, 0));
+        let tasks: Vec<&str> = found.skills.iter().map(|skill| skill.skill.task.as_str()).collect();
+        assert_eq!(tasks, [one[0].skill.task.as_str(), one[2].skill.task.as_str(), "copy"]);
+        let shared = found.questions(60, 0);
+        let count = |task: &str| shared.iter().filter(|of| of.task == task).map(|of| of.count).sum::<usize>();
+        // The first differs most: by its own answers it does not hold yet, or it would not be asked.
+        assert_eq!(shared.iter().map(|of| of.count).sum::<usize>(), 60);
+        assert!(shared.iter().all(|of| of.first == 4 && of.length <= 7), "{shared:?}");
+        assert_eq!(count(tasks[0]), 24);
+        assert!(compared_skills(&one, &one[..1]).skills.len() == 1 && found.questions(0, 0).is_empty());
+        assert!(found.questions(60, 3).iter().all(|of| of.first == 7), "questions without an answer are known, too");
+    }
+
+    #[test]
+    fn shared_questions_are_new_and_each_is_asked_once() {
+        let sources = Sources::by_form(&ProfileOptions::default()).unwrap().remove(0).1;
+        for (task, length) in [("add_Integer", 3), ("copy", 2), ("in_text", 5), ("max_Float", 4)] {
+            let skill = Skill::named(task).unwrap()[0];
+            let of = SharedQuestions { task: skill.task.clone(), length, first: 10, count: 24 };
+            let items = of.items(&sources);
+            assert_eq!(items.len(), 24, "{task}");
+            let mut texts: HashSet<String> = (0..10)
+                .filter_map(|index| sources.item(skill, length, index))
+                .map(|item| item.segments.question)
+                .collect();
+            assert!(items.iter().all(|item| texts.insert(item.segments.question.clone())), "{task}");
+        }
+        // There are ten numbers of one digit at most.
+        let few = SharedQuestions { task: "copy".into(), length: 1, first: 4, count: 24 };
+        let items = few.items(&sources);
+        assert!(!items.is_empty() && items.len() <= 6, "{}", items.len());
+        let long = SharedQuestions { length: 101, ..few.clone() };
+        assert!(long.skill().is_none() && SharedQuestions { task: "adding".into(), ..few }.items(&sources).is_empty());
+    }
+}
