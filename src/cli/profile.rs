@@ -167,7 +167,7 @@ fn show(args: &ProfileArgs, run: &str, printer: Printer) -> Result<Exit, CliErro
         false => printer.result(&text(&found, printer.width()))?,
     }
     if let Some(output) = &args.output {
-        write(&[&found], &[], output, &args.figures)?;
+        write(&[&found], &Comparison::default(), output, &args.figures)?;
         printer.message(&format!("page: {}", output.display()));
     }
     Ok(Exit::Success)

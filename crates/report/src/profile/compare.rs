@@ -6,8 +6,8 @@ use serde::Serialize;
 use earnest_results::store::{RunRecord, Store};
 use earnest_stats::psychometric::{DIFFERENCE_LEVEL, Limit, with_shared};
 use earnest_stats::{PairedCounts, holm, mcnemar, paired_score_interval};
-use earnest_tasks::suite::registry::Mode;
 use earnest_tasks::suite::profile::{ComparedSkill, Family, SharedQuestions, compared_skills};
+use earnest_tasks::suite::registry::Mode;
 use earnest_tasks::{agreeing, counted};
 
 use super::NumeracyProfile;

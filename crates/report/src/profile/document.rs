@@ -267,5 +267,5 @@ pub(super) mod tests {
             source: format!("path of {model}"),
             version: "4.0".to_owned(),
         }
-    }    }
+    }
 }

@@ -70,7 +70,7 @@ impl Truth {
             Truth::Length { median, slope, lapse } => {
                 Truth::Length { median: median * factor, slope: slope / factor, lapse }
             }
-            Truth::Cut { last, slip } => Truth::Cut { last: last * factor, slip },
+            Truth::Cut { last, lapse, slip } => Truth::Cut { last: last * factor, lapse, slip },
             other => other,
         }
     }

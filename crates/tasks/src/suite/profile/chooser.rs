@@ -195,7 +195,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::super::options::select;
-    use super::super::{FIRST_PAIRS, Notation, PAIRS, SCREENED, THINKING_PAIRS, Way};
+    use super::super::{FIRST_PAIRS, Notation, PAIRS, SCREENED, SharedQuestions, THINKING_PAIRS, Way};
     use super::*;
 
     /// Ids of all rounds where answers are right up to a length.
@@ -278,7 +278,7 @@ mod tests {
         let asked = ask(&options, 5);
         assert_eq!((asked.len(), asked[0].len()), (1, 9), "{asked:?}");
         assert!(asked[0].contains(&"profile/in_text/3/0".to_owned()), "{asked:?}");
-        let sources = Sources::new(&options).unwrap();
+        let sources = Sources::by_form(&options).unwrap();
         assert_eq!(Rounds::new(&options, &sources).most(), 9);
     }
 
