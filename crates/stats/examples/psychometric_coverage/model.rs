@@ -71,6 +71,7 @@ impl Truth {
                 Truth::Length { median: median * factor, slope: slope / factor, lapse }
             }
             Truth::Cut { last, lapse, slip } => Truth::Cut { last: last * factor, lapse, slip },
+            Truth::Steps { median, slope, lapse } => Truth::Steps { median: median * factor, slope, lapse },
             other => other,
         }
     }
@@ -78,11 +79,12 @@ impl Truth {
     /// Median of a curve that falls.
     pub fn median(self) -> Option<f64> {
         match self {
-            Truth::Logarithm { median, .. } | Truth::Weibull { median, .. } | Truth::Length { median, .. } => {
-                Some(median)
-            }
+            Truth::Logarithm { median, .. }
+            | Truth::Weibull { median, .. }
+            | Truth::Length { median, .. }
+            | Truth::Steps { median, .. } => Some(median),
             Truth::Cut { last, .. } => Some(last),
-            Truth::Bump { .. } | Truth::Dip { .. } => None,
+            Truth::Plateau { .. } | Truth::Bump { .. } | Truth::Dip { .. } => None,
         }
     }
 
@@ -209,7 +211,7 @@ impl Model {
         Model { truth, chance: if kind >= RISING { 0.0 } else { chance }, last }
     }
 
-    fn right(self, length: usize, random: &mut ChaCha8Rng) -> bool {
+    pub fn right(self, length: usize, random: &mut ChaCha8Rng) -> bool {
         let known = self.truth.known(length as f64);
         random.random::<f64>() < self.chance + (1.0 - self.chance) * known
     }
