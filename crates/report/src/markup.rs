@@ -17,7 +17,7 @@ static SHARED: [(&str, &str); 2] = [
 ];
 
 /// Templates of the report and of the numeracy profile.
-static TEMPLATES: [(&str, &str); 20] = [
+static TEMPLATES: [(&str, &str); 21] = [
     ("anatomy.html", include_str!("../templates/anatomy.html")),
     ("browser.html", include_str!("../templates/browser.html")),
     ("chapter.html", include_str!("../templates/chapter.html")),
