@@ -118,9 +118,12 @@ fn cannot_ask(run: &RunRecord, error: &CliError, printer: Printer) {
         "{} cannot be asked shared questions: {}; the comparison is by the stored answers, as `--questions 0` asks for",
         run.manifest.model.name, error.message
     ));
-    if let Some(help) = &error.help {
-        printer.remark(help);
-    }
+    let model = match &run.manifest.settings.endpoint {
+        Some(endpoint) => &endpoint.base_url,
+        None => &run.manifest.model.path,
+    };
+    let name = &run.manifest.run;
+    printer.remark(&format!("{name} was made with {model}: the same command asks it once it is there as it was"));
 }
 
 /// Opens the model of a profile as it was asked, and checks that it is the same.
@@ -138,9 +141,8 @@ fn open(args: &ProfileArgs, run: &RunRecord, options: &ProfileOptions, folder: &
     let found = model.survey(&settings, None, &mut ())?.settings;
     if !is_same_model(&found, &manifest.settings) {
         let others: Vec<String> = other_settings(&manifest.settings, &found);
-        return Err(CliError::usage(format!("it is not as it was in {}: {}", manifest.run, others.join(", "))).help(
-            format!("`earnest profile --model {} --new` measures the model that is there", manifest.model.path),
-        ));
+        let message = format!("it is not as it was in {}: {}", manifest.run, others.join(", "));
+        return Err(CliError::usage(message));
     }
     Ok(Opened { model, settings })
 }

@@ -445,7 +445,7 @@ fn two_models_are_asked_what_their_profiles_leave_open() {
         std::fs::copy(file.path(), moved.join(file.file_name())).unwrap();
     }
     let profile_of = |words: &[&str]| {
-        let fixed = ["profile", "--skills", "add_Integer,sub_Integer,copy,in_text", "--budget", "12", "--json"];
+        let fixed = ["profile", "--skills", "add_Integer,sub_Integer,copy,in_text", "--budget", "6", "--json"];
         let output = run_in(folder.path(), &[&fixed[..], words].concat());
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         document(&output)["run"].as_str().unwrap().to_owned()

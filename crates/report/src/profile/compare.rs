@@ -221,7 +221,11 @@ impl Comparison {
             0 => format!("{} in none", names[fewer]),
             count => format!("{} in {count}", names[fewer]),
         };
-        let rest = if open > 0 { format!("; of the other {open} nothing holds") } else { String::new() };
+        let rest = match open {
+            0 => String::new(),
+            1 => "; in the other one nothing holds".to_owned(),
+            open => format!("; of the other {open} nothing holds"),
+        };
         format!("{} is better in {}, {second}{rest}.", names[more], counted(better[more], "skill"))
     }
 
@@ -248,9 +252,14 @@ impl Comparison {
                 "p is of the likelihood ratio of one curve of success by length for both, by the answers of the numeracy profiles alone, after {family}."
             );
         }
+        let open = self.differences.iter().filter(|one| !one.holds && one.pairs.is_none()).count();
+        let more = match open {
+            0 => String::new(),
+            open => format!(" {} had no question; `--questions` takes more.", counted(open, "open skill")),
+        };
         format!(
-            "Both were asked {} that neither had, in {} that the numeracy profiles left open, at lengths between the limits. p combines them (McNemar's exact test) with the answers of the \
-             profiles (likelihood ratio of one curve), after {family}.",
+            "Both were asked {} that neither had, in {} that the numeracy profiles left open, at lengths between the limits. p combines them (McNemar's exact test) with the \
+             earlier answers (likelihood ratio of one curve), after {family}.{more}",
             counted(self.pairs, "question"),
             counted(asked, "skill"),
         )
@@ -287,7 +296,7 @@ mod tests {
         assert_eq!((first.pairs, first.right, first.difference), (Some(22), Some([22, 11]), Some(0.5)));
         assert!(first.low.unwrap() > 0.2 && first.high.unwrap() < 0.75, "{first:?}");
         assert_eq!(found.differences[1].pairs, None);
-        assert_eq!(found.verdict(["A", "B"]), "A is better in 1 skill, B in none; of the other 1 nothing holds.");
+        assert_eq!(found.verdict(["A", "B"]), "A is better in 1 skill, B in none; in the other one nothing holds.");
         // Turned round, the same.
         let turned = answers(&task, &[[(false, true); 11], [(true, true); 11]].concat());
         let turned = &comparison(&other, &one, Some(&turned)).differences[0];

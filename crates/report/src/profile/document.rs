@@ -239,12 +239,12 @@ pub(super) mod tests {
     use super::*;
     use earnest_tasks::suite::profile::Skill;
 
-    /// A profile of a model that is right up to a length in each skill, with 4 answers at each of the lengths 1 to 12.
+    /// A profile of a model that is right up to a length in each skill, with an answer at each of the lengths 1 to 12.
     pub(in crate::profile) fn measured(model: &str, limits: &[(&str, usize)]) -> NumeracyProfile {
         let skills = limits.iter().flat_map(|(name, _)| Skill::named(name).unwrap()).collect();
         let options = ProfileOptions { skills, ..ProfileOptions::default() };
         let answers = options.skills.iter().zip(limits).flat_map(|(skill, &(_, limit))| {
-            (0..48).map(move |index| (skill.task.as_str(), index / 4 + 1, index / 4 < limit))
+            (1..=12).map(move |length| (skill.task.as_str(), length, length <= limit))
         });
         let results = results(&options, answers);
         NumeracyProfile {
@@ -252,7 +252,7 @@ pub(super) mod tests {
             run: format!("run of {model}"),
             model: model.to_owned(),
             finished: true,
-            answers: 48 * results.len(),
+            answers: 12 * results.len(),
             tokens: 0,
             failed: 0,
             seconds: 0.0,
