@@ -189,7 +189,7 @@ fn command_lines_of_suites() {
         assert_snapshot!("suite_unknown", widths(at, &["run", "nope", "--model", model]));
         assert_snapshot!("suite_none", widths(at, &["run", "--limit", "3"]));
         assert_snapshot!("suite_foreign_option", widths(at, &["run", "nupa", "--kinds", "all"]));
-        assert_snapshot!("suite_option_alone", widths(at, &["run", "--shots", "2"]));
+        assert_snapshot!("suite_option_alone", widths(at, &["run", "--style", "direct"]));
         assert_snapshot!("from_with_suite", screen(at, &["run", "nupa", "--from", "x"]));
         assert_snapshot!("from_with_settings", screen(at, &["run", "--from", "x", "--temperature", "1"]));
         assert_snapshot!("from_with_invariance", screen(at, &["run", "--from", "x", "--batch-invariant"]));

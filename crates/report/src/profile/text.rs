@@ -488,7 +488,7 @@ mod tests {
         let skills = [("add_Integer", 9), ("sub_Integer", 9), ("multiply_hard_Integer", 2), ("copy", 0)];
         let (one, other) = (
             measured("a-model-with-a-long-name-q4_k_m-int8", &skills),
-            measured("B", &skills.map(|(name, limit)| (name, limit / 4))),
+            measured("B", &skills.map(|(name, limit)| (name, limit.min(2)))),
         );
         let found = comparison(&one, &other, None);
         for width in [60, 80, 140] {

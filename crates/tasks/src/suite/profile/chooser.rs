@@ -6,9 +6,9 @@ use std::sync::Arc;
 use earnest_stats::psychometric::{Curves, Procedure, ladder};
 use rayon::prelude::*;
 
-use super::form::Screening;
 use super::notation_rounds::NotationRounds;
 use super::question::Sources;
+use super::screening::Screening;
 use super::thinking::CapRounds;
 use super::{NotationQuestion, ProfileOptions, PromptForm, Skill, ThinkingBudgets, ThinkingTask, notation};
 use crate::suite::{Chooser, Item, RoundAnswer};

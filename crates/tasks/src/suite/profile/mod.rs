@@ -8,9 +8,9 @@
 //! | `question`, `text` | the question of a skill, a length and a number |
 //! | `notation`, `notation_rounds` | numbers in several notations: sums that are mostly right in plain digits, else copies |
 //! | `thinking` | products and word problems under caps on the tokens of thinking |
-//! | `form` | forms of prompts, and the screening that finds the one in which a model is best |
+//! | `form`, `screening` | forms of prompts, and the screening that finds the one in which a model is best |
 //! | `chooser` | rounds over all skills, by [`earnest_stats::psychometric`] |
-//! | `shared` | the questions that two models are both asked, to compare them |
+//! | `shared`, `shared_question` | the questions that two models are both asked, to compare them |
 //! | `options`, `registration` | options, and the registration |
 //! | `suite`, `summary` | scoring by `final`; limits by skill |
 
@@ -21,19 +21,23 @@ mod notation_rounds;
 mod options;
 mod question;
 mod registration;
+mod screening;
 mod shared;
+mod shared_question;
 mod skill;
 mod suite;
 mod summary;
 mod text;
 mod thinking;
 
-pub use form::{FormCount, PromptForm, SCREENED, best_form};
+pub use form::PromptForm;
 pub use notation::{Notation, NotationQuestion};
 pub use notation_rounds::{FIRST_PAIRS, PAIRS, notation_p};
 pub use options::{BUDGET, ProfileOptions, THINKING, WIDTH};
 pub use registration::Registration;
-pub use shared::{ComparedSkill, ComparedSkills, SHARED, SharedQuestions, compared_skills};
+pub use screening::{FormCount, SCREENED, best_form};
+pub use shared::{ComparedSkill, ComparedSkills, SHARED, compared_skills};
+pub use shared_question::SharedQuestions;
 pub use skill::{Family, Skill, SkillError, skills};
 pub use suite::ProfileSuite;
 pub use summary::{LIMITS, SkillResult, results, same_curve};

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::form::{MOST_SHOTS, read_forms};
-use super::shared::MOST_SHARED;
+use super::shared_question::MOST_SHARED;
 use super::{PromptForm, SharedQuestions, Skill, ThinkingBudgets, skills};
 use crate::suite::gsm_symbolic::GsmSymbolic;
 use crate::suite::nupa;

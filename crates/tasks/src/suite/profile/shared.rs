@@ -1,31 +1,14 @@
 //! Shared questions: what two models with numeracy profiles are both asked, to compare them.
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
-
 use earnest_stats::psychometric::{Between, Limit, ladder, share_out, spread_over};
 
-use super::options::MOST_BUDGET;
 use super::question::Sources;
-use super::{Skill, SkillResult, same_curve};
+use super::{SharedQuestions, Skill, SkillResult, same_curve};
 use crate::suite::Item;
 
 /// Shared questions of a comparison, where no other number is asked for.
 pub const SHARED: usize = 400;
-
-/// Most shared questions of a comparison.
-pub(super) const MOST_SHARED: usize = 100_000;
-
-/// Questions of a skill at a length: so many from this number on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SharedQuestions {
-    pub task: String,
-    pub length: usize,
-    /// Number of the first one: those before it were for the profiles.
-    pub first: usize,
-    pub count: usize,
-}
 
 /// A skill in which two models are compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,15 +81,6 @@ impl ComparedSkills {
 }
 
 impl SharedQuestions {
-    /// The skill; none if there is no such skill, or not with these lengths and numbers.
-    pub(super) fn skill(&self) -> Option<&'static Skill> {
-        let skill = super::skills().iter().find(|skill| skill.task == self.task)?;
-        let is_possible = (skill.shortest..=skill.longest).contains(&self.length)
-            && self.first <= MOST_BUDGET
-            && (1..=MOST_BUDGET).contains(&self.count);
-        is_possible.then_some(skill)
-    }
-
     /// The items: each question once, and none that has a number before the first. Fewer where the length has no further ones.
     pub(super) fn items(&self, sources: &Sources) -> Vec<Item> {
         let Some(skill) = self.skill() else { return Vec::new() };

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::chooser::Rounds;
-use super::form::screened_skill;
 use super::question::Sources;
+use super::screening::screened_skill;
 use super::{NAME, Notation, ProfileOptions, PromptForm, ThinkingTask, VERSION, notation, summary, thinking};
 use crate::suite::registry::OptionError;
 use crate::suite::{Answered, Chooser, FINAL, Grid, Item, Items, Score, Scored, Scoring, Summary};

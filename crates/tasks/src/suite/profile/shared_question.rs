@@ -1,0 +1,30 @@
+//! Questions that two models are both asked, as options have them.
+use serde::{Deserialize, Serialize};
+
+use super::Skill;
+use super::options::MOST_BUDGET;
+
+/// Most shared questions of a comparison.
+pub(super) const MOST_SHARED: usize = 100_000;
+
+/// Questions of a skill at a length: so many from this number on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedQuestions {
+    pub task: String,
+    pub length: usize,
+    /// Number of the first one: those before it were for the profiles.
+    pub first: usize,
+    pub count: usize,
+}
+
+impl SharedQuestions {
+    /// The skill; none if there is no such skill, or not with these lengths and numbers.
+    pub(super) fn skill(&self) -> Option<&'static Skill> {
+        let skill = super::skills().iter().find(|skill| skill.task == self.task)?;
+        let is_possible = (skill.shortest..=skill.longest).contains(&self.length)
+            && self.first <= MOST_BUDGET
+            && (1..=MOST_BUDGET).contains(&self.count);
+        is_possible.then_some(skill)
+    }
+}
