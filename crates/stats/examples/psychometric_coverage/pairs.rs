@@ -84,7 +84,7 @@ fn measured(
     let pair = |number: usize| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(number as u64);
-        let last = if number % 2 == 0 { 20 } else { 100 };
+        let last = if number.is_multiple_of(2) { 20 } else { 100 };
         // The kinds that fall.
         let model = draw(&mut random, number / 2 % 4, last);
         let other = Model { truth: model.truth.shifted(-apart), ..model };
@@ -109,12 +109,9 @@ pub fn main(mut arguments: impl Iterator<Item = String>) {
     for apart in APART {
         let pairs = if apart == 0.0 { equal } else { pairs };
         let found = measured(pairs, apart, seed, Model::draw);
-        let tests: [(&str, fn(&Pair) -> f64); 2] = [
-            ("likelihood ratio", |pair| pair.p),
-            ("Mantel-Haenszel by octave", |pair| by_octave(pair.measured.each_ref())),
-        ];
-        for (test, p) in tests {
-            let cells = LEVELS.map(|level| share(found.iter().filter(|pair| p(pair) < level).count(), pairs, Z95));
+        let p: Vec<[f64; 2]> = found.iter().map(|pair| [pair.p, by_octave(pair.measured.each_ref())]).collect();
+        for (index, test) in ["likelihood ratio", "Mantel-Haenszel by octave"].into_iter().enumerate() {
+            let cells = LEVELS.map(|level| share(p.iter().filter(|p| p[index] < level).count(), pairs, Z95));
             println!("| {apart} | {test} | {} |", cells.join(" | "));
         }
         pools.push((apart, found));
