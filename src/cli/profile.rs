@@ -75,7 +75,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N", default_value_t = BUDGET, help_heading = "Items")]
     pub budget: usize,
 
-    /// Ratio of the ends of the 95 % interval of a limit at which its skill is finished; one digit is always narrow enough
+    /// Ratio of the ends of the 95 % interval of the 50 % limit at which a skill is finished; one digit is always narrow enough
     #[arg(long, value_name = "RATIO", default_value_t = WIDTH, help_heading = "Items")]
     pub width: f64,
 

@@ -171,7 +171,7 @@ fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String>
     if major(one) != major(other) {
         let older = profiles.into_iter().min_by_key(|profile| major(profile))?;
         return Some(format!(
-            "The questions are unlike: {} is a profile of version {} and {} one of version {}, which ask in other prompts. `earnest profile --model {} --new` measures the older one again.",
+            "The questions are unlike: {} is a profile of version {} and {} one of version {}, which ask in other prompts. `earnest profile --model {} --new`, with the other options of that run, measures the older one again.",
             labels[0], one.version, labels[1], other.version, older.source
         ));
     }
@@ -182,7 +182,7 @@ fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String>
     // Raw text is what most models take.
     let (again, form) = if forms[1].mode == Mode::Raw { (one, forms[1]) } else { (other, forms[0]) };
     Some(format!(
-        "The prompts are unlike: {} was asked {} and {} {}, each as it is best, and a difference may be one of prompts. `earnest profile --model {} --prompt {} --shots {}` asks alike.",
+        "The prompts are unlike: {} was asked {} and {} {}, each as it is best, and a difference may be one of prompts. `earnest profile --model {} --prompt {} --shots {}`, with the other options of that run, asks alike.",
         labels[0],
         forms[0].title(),
         labels[1],
@@ -224,7 +224,7 @@ impl Comparison {
         let rest = match open {
             0 => String::new(),
             1 => "; in the other one nothing holds".to_owned(),
-            open => format!("; of the other {open} nothing holds"),
+            open => format!("; in the other {open} nothing holds"),
         };
         format!("{} is better in {}, {second}{rest}.", names[more], counted(better[more], "skill"))
     }
@@ -234,7 +234,7 @@ impl Comparison {
         let parts = [
             (self.floor, "below the shortest length in both"),
             (self.ceiling, "beyond the longest length in both"),
-            (self.no_limit, "without a limit in one of them"),
+            (self.no_limit, "not falling with the length in one of them"),
         ];
         let said: Vec<String> =
             parts.iter().filter(|one| one.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
@@ -255,10 +255,9 @@ impl Comparison {
         let open = self.differences.iter().filter(|one| !one.holds && one.pairs.is_none()).count();
         let more = match open {
             0 => String::new(),
-            open => format!(
-                " {} had no question; `earnest profile --compare A B --questions 800` asks more.",
-                counted(open, "open skill")
-            ),
+            open => {
+                format!(" {} had no question: more shared questions reach more skills.", counted(open, "open skill"))
+            }
         };
         format!(
             "Both were asked {} that neither had, in {} that the numeracy profiles left open, at lengths between the limits. p combines them (McNemar's exact test) with the \
@@ -318,10 +317,13 @@ mod tests {
         other.form = Some("chat+3".to_owned());
         let said = comparison(&one, &other, None).unlike.unwrap();
         assert!(said.contains("A was asked as raw text and B by chat with 3 worked examples"), "{said}");
-        assert!(said.contains("`earnest profile --model path of B --prompt raw --shots 0` asks alike"), "{said}");
+        assert!(
+            said.contains("`earnest profile --model path of B --prompt raw --shots 0`, with the other options"),
+            "{said}"
+        );
         other.version = "3.2".to_owned();
         let said = comparison(&one, &other, None).unlike.unwrap();
         assert!(said.contains("A is a profile of version 4.0 and B one of version 3.2"), "{said}");
-        assert!(said.contains("`earnest profile --model path of B --new` measures the older one again"), "{said}");
+        assert!(said.contains("`earnest profile --model path of B --new`, with the other options"), "{said}");
     }
 }

@@ -16,6 +16,10 @@ use super::{NotationResult, ThinkingResult};
 use crate::ReportError;
 use earnest_results::store::{Filter, RunRecord, Store};
 
+/// Shares above chance between which a step is neither nearly nothing nor nearly all right.
+const NEARLY_NONE: f64 = 0.1;
+const NEARLY_ALL: f64 = 0.9;
+
 /// Version of [`NumeracyProfile`] as JSON.
 const PROFILE_FORMAT: u32 = 1;
 
@@ -226,6 +230,14 @@ impl SkillProfile {
     /// The 50 % limit; none where nothing was answered or success never falls through it for good.
     pub fn half(&self) -> Option<&Limit> {
         self.limits.get(1).filter(|limit| self.asked > 0 && self.has_limit(limit))
+    }
+
+    /// True where a single limit does not say it all: success grows with the length somewhere, or stays between nearly all and nearly nothing over a step. A
+    /// sharp end is no smooth curve either, but one limit describes it.
+    pub(super) fn is_stepped(&self) -> bool {
+        let known = |step: &Step| (step.share - self.chance) / (1.0 - self.chance);
+        let is_between = |step: &Step| (NEARLY_NONE..NEARLY_ALL).contains(&known(step));
+        !self.falls || (!self.fits && self.steps.iter().any(is_between))
     }
 
     /// False for a limit that success never falls through for good.

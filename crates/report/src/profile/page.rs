@@ -38,16 +38,16 @@ pub fn page(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Result<St
     section(
         "prompt",
         "What the prompt costs",
-        "The same short questions in every form of prompt; the profile is asked in the form with most right answers, of equals the first. \
-         Forms that have all right are told apart by longer questions. Intervals are 95 %.",
+        "Every form of prompt gets the same short questions, and the profile is asked in the form with most right answers, of equals the first. Forms that have all right get \
+         longer questions, too: their per cent are then not those of the others. Intervals are 95 %.",
         each(screening)?,
     );
     section("differences", "Differences that hold", "", held(profiles, comparison, &labels)?);
     section(
         "steps",
         "Success that falls in steps",
-        "Skills marked with *: their answers look less like one smooth fall than nine in ten simulated ones that are, as those of one smooth skill in \
-         fourteen do by chance. Shares of right answers by length, with 95 % intervals.",
+        "Skills marked with *: fewer than one in ten sets of answers simulated from smooth curves look as little smooth as theirs, and their share of right answers \
+         stays between nearly all and nearly nothing over some lengths. Shares of right answers by length, with 95 % intervals.",
         stepped(profiles)?,
     );
     section("rising", "Success that does not fall with the length", "", rising(profiles)?);
@@ -126,7 +126,7 @@ fn range(skill: &SkillProfile) -> (usize, usize) {
 /// A limit with the mark of one that a single number does not describe.
 fn marked(limit: &Limit, skill: &SkillProfile) -> String {
     let text = limit_text(limit, range(skill));
-    if skill.fits { text } else { text + "*" }
+    if skill.is_stepped() { text + "*" } else { text }
 }
 
 fn bar(series: usize, skill: &SkillProfile) -> LimitBar {
@@ -215,12 +215,14 @@ fn stepped(profiles: &[&NumeracyProfile]) -> Markup {
             let (label, family) = (label(profiles, index), skill.family.title());
             let each = skill.steps.iter().map(|step| {
                 let [low, high] = [step.low, step.high].map(|share| 100.0 * share);
-                format!("{}-{}: {}/{} [{low:.0}, {high:.0}]", step.from, step.to, step.right, step.asked)
+                let lengths =
+                    if step.from == step.to { step.from.to_string() } else { format!("{}-{}", step.from, step.to) };
+                format!("{lengths}: {}/{} [{low:.0}, {high:.0}]", step.right, step.asked)
             });
             let (said, each) = (steps_text(&skill.steps), each.collect::<Vec<_>>().join(", "));
             context!(label, title => &skill.title, family, said, each)
         };
-        profile.skills.iter().filter(|skill| skill.falls && !skill.fits).map(row).collect()
+        profile.skills.iter().filter(|skill| skill.falls && skill.is_stepped()).map(row).collect()
     };
     html("steps.html", context!(skills => profiles.iter().enumerate().flat_map(of).collect::<Value>()))
 }

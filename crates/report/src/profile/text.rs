@@ -2,7 +2,7 @@
 use earnest_tasks::{agreeing, counted};
 
 use earnest_stats::psychometric::{Limit, Step};
-use earnest_tasks::suite::profile::{Family, cap_text};
+use earnest_tasks::suite::profile::{Family, SCREENED, cap_text};
 
 use super::compare::label;
 use super::notations::has_enough;
@@ -61,7 +61,7 @@ pub(super) fn steps_text(steps: &[Step]) -> String {
 
 /// Mark of a limit that a single number does not describe.
 fn mark(skill: &SkillProfile) -> &'static str {
-    if skill.fits { "" } else { "*" }
+    if skill.is_stepped() { "*" } else { "" }
 }
 
 fn cell(skill: &SkillProfile) -> String {
@@ -168,14 +168,16 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
 /// Meaning of the mark, with the steps of the first skills that have it and that the text shows.
 fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
     let marked: Vec<&&SkillProfile> =
-        skills.iter().filter(|skill| !skill.fits && skill.half().is_some() && !fold.hides(skill)).collect();
+        skills.iter().filter(|skill| skill.is_stepped() && skill.half().is_some() && !fold.hides(skill)).collect();
+    // The screen is full.
+    if fold == Fold::Intervals && !marked.is_empty() {
+        return Some("* Success does not fall in one smooth curve: the page has its steps.".to_owned());
+    }
     let said = |skill: &&&SkillProfile| format!("{} {}", name(skill), steps_text(&skill.steps));
     let shown: Vec<String> = marked.iter().take(STEPPED).map(said).collect();
     let more = marked.len().saturating_sub(STEPPED);
     let rest = if more > 0 { format!("; the page has {more} more") } else { String::new() };
-    (!shown.is_empty()).then(|| {
-        format!("* No single limit says it all, success does not fall in one smooth curve: {}{rest}.", shown.join("; "))
-    })
+    (!shown.is_empty()).then(|| format!("* Success does not fall in one smooth curve: {}{rest}.", shown.join("; ")))
 }
 
 /// Form of the prompts, and what the screening found in each.
@@ -190,12 +192,16 @@ pub(super) fn prompt(profile: &NumeracyProfile) -> String {
     let is_best = |one: &&super::FormShare| Some(&one.form) == profile.form.as_ref();
     match profile.screening.iter().find(is_best) {
         None => format!("Asked {title}; no other form of prompts was tried."),
-        Some(best) => format!(
-            "Asked {title}: {}/{} of the screening right; other forms: {}.",
-            best.right,
-            best.asked,
-            shares(&mut profile.screening.iter().filter(|one| !is_best(one)))
-        ),
+        Some(best) => {
+            let others = shares(&mut profile.screening.iter().filter(|one| !is_best(one)));
+            let is_longer = profile.screening.iter().any(|one| one.asked > SCREENED);
+            let longer =
+                if is_longer { " Forms that had all short questions right were asked longer ones, too." } else { "" };
+            format!(
+                "Asked {title}: {}/{} of the screening right; other forms: {others}.{longer}",
+                best.right, best.asked
+            )
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub struct ComparedSkills {
     /// Skills whose limits are below the shortest length in both, and beyond the longest.
     pub floor: usize,
     pub ceiling: usize,
-    /// Skills that have no limit in one of them.
+    /// Skills that do not fall with the length in one of them.
     pub no_limit: usize,
 }
 
