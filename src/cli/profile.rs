@@ -100,7 +100,7 @@ pub struct ProfileArgs {
 
     /// Compare two stored numeracy profiles by their runs, instead of measuring one: both models are asked shared questions at lengths between their
     /// limits
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "thinking_budgets", "shots", "new"], help_heading = "Results")]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "thinking_budgets", "prompt", "shots", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
 
     /// Shared questions of --compare, 24 a skill; 0 compares by the stored answers alone [default: 400]

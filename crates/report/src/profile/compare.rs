@@ -181,8 +181,10 @@ fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String>
     }
     // Raw text is what most models take.
     let (again, form) = if forms[1].mode == Mode::Raw { (one, forms[1]) } else { (other, forms[0]) };
+    let is_best = profiles.iter().all(|profile| !profile.screening.is_empty());
+    let best = if is_best { ", each as it is best," } else { "," };
     Some(format!(
-        "The prompts are unlike: {} was asked {} and {} {}, each as it is best, and a difference may be one of prompts. `earnest profile --model {} --prompt {} --shots {}`, with the other options of that run, asks alike.",
+        "The prompts are unlike: {} was asked {} and {} {}{best} and a difference may be one of prompts. `earnest profile --model {} --prompt {} --shots {}`, with the other options of that run, asks alike.",
         labels[0],
         forms[0].title(),
         labels[1],

@@ -187,7 +187,10 @@ pub(super) fn prompt(profile: &NumeracyProfile) -> String {
     };
     let Some(title) = profile.asked_form().map(|form| form.title()) else {
         let found = shares(&mut profile.screening.iter());
-        return format!("The screening of prompts is not over: {found}.");
+        return match found.is_empty() {
+            true => "The screening of prompts is not over.".to_owned(),
+            false => format!("The screening of prompts is not over: {found}."),
+        };
     };
     let is_best = |one: &&super::FormShare| Some(&one.form) == profile.form.as_ref();
     match profile.screening.iter().find(is_best) {

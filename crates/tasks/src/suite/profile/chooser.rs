@@ -72,7 +72,7 @@ impl<'a> Rounds<'a> {
         let shared = !options.shared.is_empty();
         let adaptive = if shared { &[] } else { &options.skills[..] };
         let skills = adaptive.iter().map(measurement).collect();
-        let screening = (options.forms.len() > 1).then(|| Screening::new(&options.forms));
+        let screening = (!shared && options.forms.len() > 1).then(|| Screening::new(&options.forms));
         let (last, notations, cap_rounds) = (Vec::new(), None, None);
         Rounds { options, sources, screening, form: 0, skills, last, notations, cap_rounds, beyond: false, shared }
     }

@@ -257,6 +257,9 @@ pub(super) fn item(
         item.stop_strings = vec!["\n".to_owned()];
     }
     item.segments.mode = Some(form.mode);
+    if form.mode == Mode::Raw {
+        item.budget.thinking = answer;
+    }
     let example = |number: usize| {
         let (question, gold) = question(seed, notation, (asked, length), EXAMPLES + number)?;
         let answer = if asked == NotationQuestion::Box { format!("({gold})") } else { gold };

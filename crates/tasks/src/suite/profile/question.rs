@@ -21,6 +21,9 @@ const STEPS: usize = 192;
 /// Numbers that the steps of a word problem write down.
 const WRITTEN: usize = 12;
 
+/// Questions among which a worked example is looked for.
+const CANDIDATES: usize = 4;
+
 /// Tokens that a thinking model may use before its answer.
 const THINKING: usize = 4_096;
 
@@ -78,6 +81,10 @@ impl Sources {
         };
         // Forms stand beside each other in a run.
         item.segments.mode = Some(self.form.mode);
+        if self.form.mode == Mode::Raw {
+            // Raw text opens no thinking, whatever the template of the same run does.
+            item.budget.thinking = item.budget.answer;
+        }
         Some(item)
     }
 
@@ -100,7 +107,8 @@ impl Sources {
         Some(Item { stop_strings, ..own(skill, length, index, 2 * length + SPARE, asked) })
     }
 
-    /// Worked examples: questions of the skill that are asked nowhere, of one digit, then two and so on, without the one that is asked.
+    /// Worked examples: questions of the skill that are asked nowhere, of one digit, then two and so on, without the one that is asked; with different answers,
+    /// where there are some, because equal ones would teach a constant.
     fn shots(&self, skill: &Skill, item: &Item) -> Vec<Shot> {
         let example = |number: usize| {
             let length = (skill.shortest + number).min(skill.longest);
@@ -108,7 +116,17 @@ impl Sources {
             let asked = example.segments.question;
             (asked != item.segments.question).then_some(Shot { question: asked, answer: example.gold })
         };
-        (0..2 * self.form.shots).filter_map(example).take(self.form.shots).collect()
+        let candidates: Vec<Shot> = (0..CANDIDATES * self.form.shots).filter_map(example).collect();
+        let mut chosen: Vec<Shot> = Vec::with_capacity(self.form.shots);
+        for shot in &candidates {
+            if chosen.len() < self.form.shots && chosen.iter().all(|known| known.answer != shot.answer) {
+                chosen.push(shot.clone());
+            }
+        }
+        let others: Vec<Shot> = candidates.into_iter().filter(|shot| !chosen.contains(shot)).collect();
+        let missing = self.form.shots - chosen.len();
+        chosen.extend(others.into_iter().take(missing));
+        chosen
     }
 
     /// A word problem after the eight of the paper's prompt, which are its examples in every form.
@@ -200,6 +218,8 @@ mod tests {
                     let segments = &item.segments;
                     assert_eq!(segments.shots.len(), 3, "{}", item.id);
                     assert!(segments.shots.iter().all(|shot| shot.question != segments.question), "{}", item.id);
+                    let is_same = |shot: &Shot| shot.answer == segments.shots[0].answer;
+                    assert!(!segments.shots.iter().all(is_same), "{}: {:?}", item.id, segments.shots);
                     let first = &segments.shots[0];
                     let line = format!("{} {}\n", first.question, first.answer);
                     match segments.mode {

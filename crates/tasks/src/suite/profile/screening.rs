@@ -98,6 +98,9 @@ impl Screening {
 
 /// Questions of a round: of the skills that a small model is likely to have, in turn; of all that are selected where those are not among them.
 fn questions(sources: &Sources, skills: &[&Skill], length: usize) -> Vec<Item> {
+    // Notations and thinking alone have no skill of their own.
+    let all: Vec<&Skill> = super::skills().iter().collect();
+    let skills = if skills.is_empty() { &all[..] } else { skills };
     let likely: Vec<&&Skill> = skills.iter().filter(|skill| LIKELY.contains(&skill.short_name().as_str())).collect();
     let asked = if likely.is_empty() { skills.iter().collect() } else { likely };
     let each = SCREENED.div_ceil(asked.len().max(1));
