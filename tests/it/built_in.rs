@@ -249,7 +249,10 @@ fn every_run_ends_with_one_screen_of_forty_lines() {
             // A sentence may go on in the next line.
             let words_alone = screen.split_whitespace().collect::<Vec<_>>().join(" ");
             for part in usual.iter().chain(parts) {
-                assert!(screen.contains(part) || words_alone.contains(part), "{words:?}: no {part} at {columns} columns\n{screen}");
+                assert!(
+                    screen.contains(part) || words_alone.contains(part),
+                    "{words:?}: no {part} at {columns} columns\n{screen}"
+                );
             }
         }
     }
