@@ -14,7 +14,7 @@ use super::output::{output_file, write_file};
 use super::printer::Printer;
 use super::shared_questions::{Shared, shared_answers};
 use super::values::Prompts;
-use super::{Exit, catalogue, results, results_folder};
+use super::{Exit, catalogue, offered, results, results_folder};
 use earnest_eval::evaluate::{Decoding, Evaluated, EvaluationSettings, Questions, RunChoice, evaluate};
 use earnest_report::profile::{Comparison, NumeracyProfile, comparison, comparison_text, figures, page, profile, text};
 use earnest_results::{Plan, RowsError};
@@ -39,7 +39,7 @@ pub struct ProfileArgs {
     /// Show the numeracy profile of this stored run, instead of measuring one: its name, or the beginning of it
     #[arg(
         value_name = "RUN",
-        conflicts_with_all = ["model", "prompt", "shots", "skills", "thinking_budgets", "compare", "new", "events"]
+        conflicts_with_all = ["prompt", "shots", "skills", "budget", "width", "thinking_budgets", "compare", "new", "events"]
     )]
     pub run: Option<String>,
 
@@ -100,7 +100,7 @@ pub struct ProfileArgs {
 
     /// Compare two stored numeracy profiles by their runs, instead of measuring one: both models are asked shared questions at lengths between their
     /// limits
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "thinking_budgets", "prompt", "shots", "new"], help_heading = "Results")]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "budget", "width", "seed", "thinking_budgets", "prompt", "shots", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
 
     /// Shared questions of --compare, 24 a skill; 0 compares by the stored answers alone [default: 400]
@@ -149,6 +149,12 @@ struct Compared<'a> {
 
 /// Measures a numeracy profile, shows a stored one, or compares two.
 pub fn execute(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
+    // From the environment it is no mistake, so that the parser does not refuse it.
+    let is_model = |word: String| word == "--model" || word.starts_with("--model=");
+    if (args.run.is_some() || !args.compare.is_empty()) && offered::words().any(is_model) {
+        return Err(CliError::usage("--model does not go with stored numeracy profiles")
+            .help("leave it out: a stored numeracy profile is of the model that it was measured with"));
+    }
     match (&args.compare[..], &args.run) {
         ([one, other], _) => compare(args, one, other, printer),
         (_, Some(run)) => show(args, run, printer),

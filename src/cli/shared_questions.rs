@@ -7,14 +7,14 @@ use earnest_results::store::{FILE_NAME, RunRecord, Store};
 use earnest_results::suites::LocalHost;
 use earnest_results::{RunSettings, Status};
 use earnest_tasks::counted;
-use earnest_tasks::suite::Suite;
+use earnest_tasks::suite::{Scoring, Suite};
 use earnest_tasks::suite::profile::{NAME, ProfileOptions, ProfileSuite};
 
 use super::error::CliError;
 use super::events::Reporters;
 use super::printer::Printer;
 use super::profile::ProfileArgs;
-use super::results;
+use super::{offered, results};
 use super::run::{Stored, settings_of};
 
 /// Answers to shared questions, and the two runs that have them.
@@ -47,10 +47,15 @@ pub(super) fn shared_answers(
     }
     let folder = &args.results.folder;
     if let Some(open) = profiles.iter().find(|profile| !profile.finished) {
-        printer.warning(&format!(
+        printer.warning(&offered::here(&format!(
             "{} is not finished, so that no shared questions are asked; `earnest resume {0}` finishes it",
             open.run
-        ));
+        )));
+        return Ok(None);
+    }
+    if !profiles[0].asks_as(profiles[1]) {
+        // The comparison says how the two are asked alike.
+        printer.warning("the two profiles ask in other prompts, so that no shared questions are asked; the comparison is by the stored answers");
         return Ok(None);
     }
     let mut options = Vec::with_capacity(runs.len());
@@ -123,7 +128,7 @@ fn cannot_ask(run: &RunRecord, error: &CliError, printer: Printer) {
         None => &run.manifest.model.path,
     };
     let name = &run.manifest.run;
-    printer.remark(&format!("{name} was made with {model}: the same command asks it once it is there as it was"));
+    printer.remark(&format!("{name} was made with {model}; the same command asks it once it is there as it was"));
 }
 
 /// Opens the model of a profile as it was asked, and checks that it is the same.
@@ -148,7 +153,7 @@ fn open(args: &ProfileArgs, run: &RunRecord, options: &ProfileOptions, folder: &
 }
 
 /// Fields of settings that the questions decide, not the model, and the version of the program.
-const OF_QUESTIONS: [&str; 3] = ["suite_options", "system", "earnest"];
+const OF_QUESTIONS: [&str; 4] = ["suite_options", "suite_version", "system", "earnest"];
 
 fn other_settings(one: &RunSettings, other: &RunSettings) -> Vec<String> {
     let is_of_model = |name: &str| !OF_QUESTIONS.iter().any(|field| name.split('.').next() == Some(field));
@@ -168,12 +173,14 @@ fn is_same_model(one: &RunSettings, other: &RunSettings) -> bool {
 
 /// The finished run of these questions by the model of a profile.
 fn finished(store: &Store, profile: &RunRecord, options: &ProfileOptions) -> Result<Option<RunRecord>, CliError> {
-    let (wanted, of_profile) = (options.to_json(), &profile.manifest.settings);
+    let suite = ProfileSuite::new(options.clone())?;
+    let (wanted, version, of_profile) = (options.to_json(), suite.version(), &profile.manifest.settings);
     let is_wanted = |run: &RunRecord| {
         let settings = &run.manifest.settings;
         run.manifest.status == Status::Finished
             && settings.suite == NAME
             && settings.suite_options == wanted
+            && settings.suite_version == version
             && is_same_model(settings, of_profile)
     };
     Ok(store.runs()?.into_iter().rfind(is_wanted))

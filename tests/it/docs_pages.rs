@@ -175,3 +175,32 @@ fn the_page_on_coverage_has_the_simulated_counts() {
         assert!(page.contains(&cells), "{cells}");
     }
 }
+
+/// Blocks that `scripts/docs-blocks.sh` writes: below a line `<!-- earnest ... -->`, what that command prints.
+#[test]
+fn blocks_of_pages_are_what_their_commands_print() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut blocks = 0;
+    for page in fs::read_dir(root.join("docs")).unwrap() {
+        let page = page.unwrap().path();
+        if page.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        for part in text.split("\n<!-- earnest ").skip(1) {
+            let (words, rest) = part.split_once(" -->\n```text\n").unwrap_or_else(|| panic!("{part}"));
+            let (block, _) = rest.split_once("```").unwrap();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
+            command.args(words.split(' ')).current_dir(root).stdin(Stdio::null()).env("COLUMNS", "100");
+            for name in ["EARNEST_MODEL", "EARNEST_RESULTS", "NO_COLOR"] {
+                command.env_remove(name);
+            }
+            let found = command.output().unwrap();
+            let printed = String::from_utf8(found.stdout).unwrap();
+            assert!(found.status.success(), "{words}: {}", String::from_utf8_lossy(&found.stderr));
+            assert_eq!(printed, block, "{}: earnest {words}", page.display());
+            blocks += 1;
+        }
+    }
+    assert!(blocks >= 4, "{blocks} blocks");
+}

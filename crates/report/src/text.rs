@@ -203,7 +203,7 @@ pub(super) fn heading(document: &Document) -> String {
     let asked = if settings.origin() != Origin::Evaluated {
         format!("imported completions, read as answers to {} prompts", settings.prompt_mode)
     } else {
-        format!("{} prompts, {}", settings.prompt_mode, sampling(&generation.sampling))
+        format!("{} prompts, {}", settings.prompts(), sampling(&generation.sampling))
     };
     format!(
         "{} {} on {}{told}{status}\n{asked}, {} item{} x {} sample{}\n",

@@ -92,6 +92,17 @@ impl RunSettings {
         changes
     }
 
+    /// Prompts for people: `chat` or `raw`. A suite that chooses their form itself has `forms` in its options: one is named as it is there, several are
+    /// `screened`.
+    pub fn prompts(&self) -> String {
+        let forms = self.suite_options.get("forms").and_then(|forms| forms.as_array());
+        match forms.map(Vec::as_slice) {
+            None | Some([]) => self.prompt_mode.to_string(),
+            Some([form]) => form.as_str().map_or_else(|| self.prompt_mode.to_string(), str::to_owned),
+            Some(_) => "screened".to_owned(),
+        }
+    }
+
     /// Describes [`RunSettings::changes`] from `self` (before) to `other` (now).
     pub fn differences(&self, other: &RunSettings) -> Vec<String> {
         let words = |change: SettingChange| match change.name.as_str() {

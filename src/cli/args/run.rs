@@ -36,8 +36,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "MODEL", env = "EARNEST_MODEL", hide_env_values = true, help_heading = "Model")]
     pub model: Option<PathBuf>,
 
-    /// Prompt format: `chat` uses the checkpoint's chat template, `raw` plain text, `auto` chat if there is a template; for
-    /// suites with several prompts also their names, e.g. `all` or `raw,simple-code` [default: auto]
+    /// Prompt format: `chat` uses the checkpoint's chat template, `raw` plain text, `auto` chat if there is a template, and
+    /// with `profile` whichever is best; for suites with several prompts also their names, e.g. `all` or `raw,simple-code` [default: auto]
     #[arg(long, value_name = "PROMPT", help_heading = "Model")]
     pub prompt: Option<Prompts>,
 

@@ -1,6 +1,6 @@
 //! Bars of digit limits on a logarithmic axis of lengths.
 use super::Scale;
-use super::figure::{Figure, series_class};
+use super::figure::{Figure, Mark, legend, series_class};
 use super::svg::{Anchor, Svg, number, shorten, text_width};
 
 /// Limits of a group of skills.
@@ -11,6 +11,10 @@ pub struct LimitPanel {
     /// Shortest and longest length of the axis.
     pub lengths: (f64, f64),
     pub rows: Vec<LimitRow>,
+    /// Names of the models, for the keys.
+    pub series: Vec<String>,
+    /// Draws keys of the marks, and of the models where there are several: a page that has them once does without.
+    pub keys: bool,
 }
 
 /// A skill.
@@ -66,6 +70,7 @@ pub fn limits(panel: &LimitPanel) -> Figure {
     let mark = if panel.rows.iter().any(|row| row.differs) { MARK } else { 0.0 };
     let right = WIDTH - NUMBERS - mark;
     let x = Scale::log((first, last), (left, right));
+    svg.text("small", (left - 6.0, height - BOTTOM + 11.0), Anchor::End, "digits");
     for tick in [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0].into_iter().filter(|tick| *tick <= panel.lengths.1) {
         svg.line("grid", (x.at(tick), TOP - 2.0), (x.at(tick), height - BOTTOM));
         svg.text("small", (x.at(tick), height - BOTTOM + 11.0), Anchor::Middle, &number(tick));
@@ -82,11 +87,42 @@ pub fn limits(panel: &LimitPanel) -> Figure {
         }
         y += high + GAP;
     }
+    let keys = if panel.keys { keys(&mut svg, &panel.series, height) } else { 0.0 };
+    let height = height + keys;
     let description = format!(
         "Bars of digit limits of {} skills with 95 % intervals, on a logarithmic axis of lengths",
         panel.rows.len()
     );
     Figure::new(&panel.name, &panel.title, description, (WIDTH, height), svg)
+}
+
+/// Draws the keys of the marks below the axis, then those of several models; returns their height.
+fn keys(svg: &mut Svg, series: &[String], top: f64) -> f64 {
+    const LONG: f64 = 20.0;
+    let (y, thick) = (top + 4.0, THICK - 2.0);
+    let mut x = 10.0;
+    svg.open(&format!(r#"class="{}""#, series_class(0)));
+    let mut ends = Vec::new();
+    for text in ["50 % limit", "10 % limit", "90 % limit", "95 % interval"] {
+        let middle = (x + LONG / 2.0, y + thick / 2.0);
+        match text {
+            "50 % limit" => svg.rect("bar", (x, y), (LONG, thick), ""),
+            "10 % limit" => svg.rect("faint", (x, y), (LONG, thick), ""),
+            "90 % limit" => {
+                svg.rect("bar", (x, y), (LONG, thick), "");
+                svg.line("outline-grid", (middle.0, y), (middle.0, y + thick));
+            }
+            _ => svg.line("whisker", (x, middle.1), (x + LONG, middle.1)),
+        }
+        ends.push((x + LONG + 4.0, text));
+        x += LONG + 4.0 + text_width(text) + 4.0;
+    }
+    svg.close();
+    for (x, text) in ends {
+        svg.text("small", (x, y + thick), Anchor::Start, text);
+    }
+    let names: Vec<(usize, &str)> = series.iter().map(String::as_str).enumerate().collect();
+    thick + 8.0 + legend(svg, Mark::Bar, &names, 10.0, y + thick + 4.0, WIDTH - 20.0)
 }
 
 fn draw(svg: &mut Svg, row: &LimitRow, bar: &LimitBar, x: Scale, (from, right): (f64, f64), y: f64) {
@@ -131,14 +167,23 @@ mod tests {
             row(vec![LimitBar { text: "no limit".into(), ..bar(None) }], false),
             row(vec![bar(Some([20.0, f64::INFINITY, f64::INFINITY]))], false),
         ];
-        let panel = LimitPanel { name: "integers".into(), title: "Integers".into(), lengths: (1.0, 20.0), rows };
-        let body = limits(&panel).body;
+        let series = vec!["A".to_owned(), "B".to_owned()];
+        let (name, title) = ("integers".into(), "Integers".into());
+        let panel = LimitPanel { name, title, lengths: (1.0, 20.0), rows, series, keys: false };
+        let drawn = limits(&panel);
+        let body = &drawn.body;
         assert_eq!((body.matches("class=\"bar\"").count(), body.matches("≠").count()), (3, 1));
+        assert!(body.contains(">digits</text>") && !body.contains("90 % limit"));
         assert!(
             body.contains("no limit")
                 && body.contains("add: 6.0 (4.0-9.0)")
                 && !body.contains("NaN")
                 && !body.contains("inf")
         );
+        let keyed = limits(&LimitPanel { keys: true, ..panel });
+        assert!(keyed.height > drawn.height);
+        for key in ["50 % limit", "10 % limit", "90 % limit", "95 % interval", ">A</text>", ">B</text>"] {
+            assert!(keyed.body.contains(key), "{key}");
+        }
     }
 }

@@ -21,7 +21,8 @@ pub struct LimitDifference {
     pub title: String,
     /// 50 % limits of the first and the second model.
     pub limits: [Limit; 2],
-    /// p value of the likelihood ratio test of one curve of success by length for both, combined with the shared answers where there are any.
+    /// p value of the likelihood ratio test of one curve of success by length for both; where shared questions were asked in any skill, combined with their
+    /// answers in this one.
     pub p: f64,
     /// The same after Holm's adjustment over all skills that are compared.
     pub p_holm: f64,
@@ -101,13 +102,18 @@ pub fn shared_questions(
 ) -> (u64, Vec<SharedQuestions>) {
     let compared = compared_skills(&one.results, &other.results);
     let seed = one.options.seed.min(other.options.seed);
-    (seed, compared.questions(questions, one.failed.max(other.failed)))
+    let unanswered = |task: &str, length| {
+        let of = |profile: &NumeracyProfile| profile.unanswered.get(&(task.to_owned(), length)).copied();
+        of(one).max(of(other)).unwrap_or_default()
+    };
+    (seed, compared.questions(questions, unanswered, [&one.options, &other.options]))
 }
 
 /// Compares all skills that have a limit in both, in the order of skills.
 pub fn comparison(one: &NumeracyProfile, other: &NumeracyProfile, shared: Option<&SharedAnswers>) -> Comparison {
     let compared = compared_skills(&one.results, &other.results);
-    let pairs = |task: &str| shared.and_then(|answers| answers.0.get(task)).map_or(&[][..], Vec::as_slice);
+    let shared = shared.filter(|answers| !answers.0.is_empty());
+    let pairs = |task: &str| Some(shared?.0.get(task).map_or(&[][..], Vec::as_slice));
     let mut differences: Vec<LimitDifference> =
         compared.skills.iter().map(|skill| difference(skill, pairs(&skill.skill.task), [one, other])).collect();
     let p_values: Vec<f64> = differences.iter().map(|one| one.p).collect();
@@ -126,8 +132,13 @@ pub fn comparison(one: &NumeracyProfile, other: &NumeracyProfile, shared: Option
     }
 }
 
-/// The difference of a skill before adjustment.
-fn difference(compared: &ComparedSkill, pairs: &[(bool, bool)], profiles: [&NumeracyProfile; 2]) -> LimitDifference {
+/// The difference of a skill before adjustment. `shared` are the answers of both to its shared questions, and none where no skill was asked.
+fn difference(
+    compared: &ComparedSkill,
+    shared: Option<&[(bool, bool)]>,
+    profiles: [&NumeracyProfile; 2],
+) -> LimitDifference {
+    let pairs = shared.unwrap_or_default();
     let ComparedSkill { skill, limits, p, .. } = compared;
     let better = match limits[0].estimate.total_cmp(&limits[1].estimate) {
         std::cmp::Ordering::Greater => 0,
@@ -144,7 +155,7 @@ fn difference(compared: &ComparedSkill, pairs: &[(bool, bool)], profiles: [&Nume
     let asked = (!pairs.is_empty()).then_some(pairs.len());
     let right = [pairs.iter().filter(|pair| pair.0).count(), pairs.iter().filter(|pair| pair.1).count()];
     let interval = paired_score_interval(&turned, 0.95);
-    let together = if asked.is_some() { with_shared(*p, &longer_first) } else { *p };
+    let together = shared.map_or(*p, |_| with_shared(*p, &longer_first));
     LimitDifference {
         task: skill.task.clone(),
         family: skill.family,
@@ -168,10 +179,10 @@ fn difference(compared: &ComparedSkill, pairs: &[(bool, bool)], profiles: [&Nume
 fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String> {
     let profiles = [one, other];
     let labels = [0, 1].map(|index| label(&profiles, index));
-    if major(one) != major(other) {
-        let older = profiles.into_iter().min_by_key(|profile| major(profile))?;
+    if !one.asks_as(other) {
+        let older = profiles.into_iter().min_by_key(|profile| profile.major())?;
         return Some(format!(
-            "The questions are unlike: {} is a profile of version {} and {} one of version {}, which ask in other prompts. `earnest profile --model {} --new`, with the other options of that run, measures the older one again.",
+            "The prompts are unlike: {} is a profile of version {} and {} one of version {}, which ask in other prompts. `earnest profile {}`, with the other options of that run, measures the older one again.",
             labels[0], one.version, labels[1], other.version, older.source
         ));
     }
@@ -184,7 +195,7 @@ fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String>
     let is_best = profiles.iter().all(|profile| !profile.screening.is_empty());
     let best = if is_best { ", each as it is best," } else { "," };
     Some(format!(
-        "The prompts are unlike: {} was asked {} and {} {}{best} and a difference may be one of prompts. `earnest profile --model {} --prompt {} --shots {}`, with the other options of that run, asks alike.",
+        "The prompts are unlike: {} was asked {} and {} {}{best} and a difference may be one of prompts. `earnest profile {} --prompt {} --shots {}`, with the other options of that run, asks alike.",
         labels[0],
         forms[0].title(),
         labels[1],
@@ -195,9 +206,16 @@ fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String>
     ))
 }
 
-/// The first number of the version of the suite, which changes with the prompts.
-fn major(profile: &NumeracyProfile) -> u32 {
-    profile.version.split('.').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+impl NumeracyProfile {
+    /// True if the other one is of a version that chooses its prompts as this one does.
+    pub fn asks_as(&self, other: &NumeracyProfile) -> bool {
+        self.major() == other.major()
+    }
+
+    /// The first number of the version of the suite, which changes with the prompts.
+    fn major(&self) -> u32 {
+        self.version.split('.').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+    }
 }
 
 impl Comparison {
@@ -263,7 +281,7 @@ impl Comparison {
         };
         format!(
             "Both were asked {} that neither had, in {} that the numeracy profiles left open, at lengths between the limits. p combines them (McNemar's exact test) with the \
-             earlier answers (likelihood ratio of one curve), after {family}.{more}",
+             earlier answers (likelihood ratio of one curve; of a skill without shared questions these alone), after {family}.{more}",
             counted(self.pairs, "question"),
             counted(asked, "skill"),
         )
@@ -320,12 +338,12 @@ mod tests {
         let said = comparison(&one, &other, None).unlike.unwrap();
         assert!(said.contains("A was asked as raw text and B by chat with 3 worked examples"), "{said}");
         assert!(
-            said.contains("`earnest profile --model path of B --prompt raw --shots 0`, with the other options"),
+            said.contains("`earnest profile --model B.gguf --prompt raw --shots 0`, with the other options"),
             "{said}"
         );
         other.version = "3.2".to_owned();
         let said = comparison(&one, &other, None).unlike.unwrap();
-        assert!(said.contains("A is a profile of version 4.0 and B one of version 3.2"), "{said}");
-        assert!(said.contains("`earnest profile --model path of B --new`, with the other options"), "{said}");
+        assert!(said.contains("A is a profile of version 4.1 and B one of version 3.2"), "{said}");
+        assert!(said.contains("`earnest profile --model B.gguf`, with the other options"), "{said}");
     }
 }

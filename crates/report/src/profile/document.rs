@@ -1,6 +1,7 @@
 //! A profile as data.
-use earnest_results::{Origin, Status};
+use std::collections::BTreeMap;
 
+use earnest_results::{Manifest, Origin, Status, quoted};
 use serde::Serialize;
 
 use earnest_stats::psychometric::{Counted, Limit, Step};
@@ -16,7 +17,7 @@ use super::{NotationResult, ThinkingResult};
 use crate::ReportError;
 use earnest_results::store::{Filter, RunRecord, Store};
 
-/// Shares above chance between which a step is neither nearly nothing nor nearly all right.
+/// Shares above chance between which the interval of a step lies that is neither nearly nothing nor nearly all right.
 const NEARLY_NONE: f64 = 0.1;
 const NEARLY_ALL: f64 = 0.9;
 
@@ -52,7 +53,10 @@ pub struct NumeracyProfile {
     /// Results of the skills, from which the rest is computed.
     #[serde(skip)]
     pub(super) results: Vec<SkillResult>,
-    /// Options of the run, and where its model was.
+    /// Questions of the skills without an answer, by task and length.
+    #[serde(skip)]
+    pub(super) unanswered: BTreeMap<(String, usize), usize>,
+    /// Options of the run, and the options of the command that name its model.
     #[serde(skip)]
     pub(super) options: ProfileOptions,
     #[serde(skip)]
@@ -121,7 +125,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     }
     let mut answers: Vec<(String, usize, bool)> = Vec::new();
     let mut wrong = WrongAnswers::default();
-    let (mut tokens, mut failed) = (0, 0);
+    let (mut tokens, mut failed, mut unanswered) = (0, 0, BTreeMap::new());
     let mut notations = Notations::default();
     let mut thinking = ThinkingAnswers::default();
     let mut asked = 0;
@@ -138,6 +142,9 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         let length = sample.covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok());
         let (Some(score), Some(length)) = (&sample.score, length) else {
             failed += 1;
+            if let (Some(length), None) = (length, screened) {
+                *unanswered.entry((sample.task, length)).or_default() += 1;
+            }
             continue;
         };
         asked += 1;
@@ -176,9 +183,18 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         skills,
         results,
         options,
-        source: manifest.model.path.clone(),
+        unanswered,
+        source: model_options(manifest),
         version: manifest.settings.suite_version.clone(),
     })
+}
+
+/// Options of a command that asks the model of a run again.
+fn model_options(manifest: &Manifest) -> String {
+    match &manifest.settings.endpoint {
+        Some(endpoint) => format!("--base-url {} --model-name {}", quoted(&endpoint.base_url), quoted(&endpoint.model)),
+        None => format!("--model {}", quoted(&manifest.model.path)),
+    }
 }
 
 fn form_share(count: &FormCount) -> Option<FormShare> {
@@ -232,11 +248,11 @@ impl SkillProfile {
         self.limits.get(1).filter(|limit| self.asked > 0 && self.has_limit(limit))
     }
 
-    /// True where a single limit does not say it all: success grows with the length somewhere, or stays between nearly all and nearly nothing over a step. A
-    /// sharp end is no smooth curve either, but one limit describes it.
+    /// True where a single limit does not say it all: success grows with the length somewhere, or is shown to stay between nearly all and nearly nothing over a
+    /// step. A sharp end is no smooth curve either, but one limit describes it.
     pub(super) fn is_stepped(&self) -> bool {
-        let known = |step: &Step| (step.share - self.chance) / (1.0 - self.chance);
-        let is_between = |step: &Step| (NEARLY_NONE..NEARLY_ALL).contains(&known(step));
+        let known = |share: f64| (share - self.chance) / (1.0 - self.chance);
+        let is_between = |step: &Step| known(step.low) > NEARLY_NONE && known(step.high) < NEARLY_ALL;
         !self.falls || (!self.fits && self.steps.iter().any(is_between))
     }
 
@@ -276,8 +292,9 @@ pub(super) mod tests {
             thinking: Vec::new(),
             results,
             options,
-            source: format!("path of {model}"),
-            version: "4.0".to_owned(),
+            unanswered: BTreeMap::new(),
+            source: format!("--model {model}.gguf"),
+            version: "4.1".to_owned(),
         }
     }
 }

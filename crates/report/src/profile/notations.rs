@@ -21,7 +21,7 @@ const ALIKE: f64 = 0.2;
 /// Share of right answers in plain digits below which there is too little to lose.
 const ENOUGH: f64 = 0.5;
 
-/// What the answers say about a notation.
+/// Verdict of the answers on a notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotationVerdict {

@@ -108,7 +108,7 @@ fn all_limits(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Markup 
         );
         context!(label => label(profiles, index), counts, prompt => prompt(profile), finished => profile.finished)
     };
-    let drawn = |family: &Family| panel(*family, profiles, comparison).map(|figure| drawing(&figure));
+    let drawn = |family: &Family| panel(*family, profiles, comparison, false).map(|figure| drawing(&figure));
     let stacks: Value = STACKS.iter().map(|stack| stack.iter().filter_map(drawn).collect::<Value>()).collect();
     let verdict = match profiles {
         [_, _] => comparison.verdict([0, 1].map(|index| label(profiles, index))),
@@ -152,8 +152,8 @@ const STACKS: [&[Family]; 4] = [
     &[Family::ArithmeticBench, Family::WordProblems, Family::Text],
 ];
 
-/// Bars of the limits of a family's skills; none without skills.
-fn panel(family: Family, profiles: &[&NumeracyProfile], comparison: &Comparison) -> Option<Figure> {
+/// Bars of the limits of a family's skills, with keys or without; none without skills.
+fn panel(family: Family, profiles: &[&NumeracyProfile], comparison: &Comparison, keys: bool) -> Option<Figure> {
     let mut rows: Vec<LimitRow> = Vec::new();
     let mut skills: Vec<&SkillProfile> = Vec::new();
     for skill in profiles.iter().flat_map(|profile| &profile.skills).filter(|skill| skill.family == family) {
@@ -172,12 +172,15 @@ fn panel(family: Family, profiles: &[&NumeracyProfile], comparison: &Comparison)
     let longest = rows.iter().map(|row| row.lengths.1).reduce(f64::max)?;
     let lengths = (shortest, longest);
     let name = format!("limits-{}", family.name());
-    Some(limits(&LimitPanel { name, title: family.title().to_owned(), lengths, rows }))
+    let series = (0..profiles.len()).map(|index| label(profiles, index).to_owned()).collect();
+    // A page says once what a file says of itself.
+    let title = if keys { format!("{}: digit limits", family.title()) } else { family.title().to_owned() };
+    Some(limits(&LimitPanel { name, title, lengths, rows, series, keys }))
 }
 
 /// Draws the limits of every family, and thinking budgets if there are any, for files.
 pub fn figures(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Vec<Figure> {
-    let limits = Family::ALL.into_iter().filter_map(|family| panel(family, profiles, comparison));
+    let limits = Family::ALL.into_iter().filter_map(|family| panel(family, profiles, comparison, true));
     let thinking = profiles.iter().enumerate().filter_map(|(index, profile)| {
         let number = if profiles.len() > 1 { format!("-{}", index + 1) } else { String::new() };
         thinking_page::figure(profile, &format!("thinking{number}"))
@@ -305,6 +308,8 @@ fn numbers(profiles: &[&NumeracyProfile]) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::super::{Anatomy, CapResult, ClassShare, FamilyErrors, Gain, PositionRow, TaskErrors, ThinkingResult};
     use super::*;
     use earnest_stats::psychometric::{Counted, Step};
@@ -334,6 +339,7 @@ mod tests {
             notations: Vec::new(),
             thinking: Vec::new(),
             results: Vec::new(),
+            unanswered: BTreeMap::new(),
             options: ProfileOptions::default(),
             source: String::new(),
             version: String::new(),

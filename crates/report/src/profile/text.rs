@@ -130,7 +130,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     }
     let wide = asked.iter().filter(|skill| skill.falls && !skill.narrow).count();
     let mut remarks = Vec::new();
-    if wide > 0 {
+    if wide > 0 && profile.finished {
         remarks.push(format!(
             "{wide} of {} ended by {} budget",
             counted(asked.len(), "skill"),

@@ -69,6 +69,10 @@ fn family(pairs: &[&Pair]) -> Vec<Asked> {
 /// p values by skill with fresh answers to so many shared questions.
 fn shared(pairs: &[&Pair], family: &[Asked], questions: usize, random: &mut ChaCha8Rng) -> Vec<(usize, f64)> {
     let earlier: Vec<f64> = family.iter().map(|asked| pairs[asked.skill].p).collect();
+    if questions == 0 {
+        // A comparison by the profiles alone combines nothing.
+        return family.iter().map(|asked| asked.skill).zip(earlier).collect();
+    }
     let counts = share_out(questions, &earlier);
     let test = |((asked, count), earlier): ((&Asked, usize), f64)| {
         let mut answers = Vec::with_capacity(count);
@@ -78,8 +82,7 @@ fn shared(pairs: &[&Pair], family: &[Asked], questions: usize, random: &mut ChaC
                 answers.push(if asked.is_first { (one, other) } else { (other, one) });
             }
         }
-        let p = if count == 0 { earlier } else { with_shared(earlier, &PairedCounts::of(answers)) };
-        (asked.skill, p)
+        (asked.skill, with_shared(earlier, &PairedCounts::of(answers)))
     };
     family.iter().zip(counts).zip(earlier.iter().copied()).map(test).collect()
 }

@@ -56,9 +56,11 @@ impl Between {
 }
 
 /// Shares out so many questions over a family of skills by the p values of their earlier answers, in rising order: [`SHARED_OF_SKILL`] each, and to the
-/// last skill what is left, if it is half of that. 0 for skills that get none, which are also those whose difference holds by the earlier answers alone.
+/// last skill what is left, if it is half of that. 0 for skills that get none, which are also those whose difference holds without a shared answer.
 pub fn share_out(questions: usize, earlier: &[f64]) -> Vec<usize> {
-    let holds: Vec<bool> = holm(earlier).unwrap_or_default().iter().map(|&p| p < DIFFERENCE_LEVEL).collect();
+    // As they count in the end, so that a skill has one chance to hold, whether it is asked or not.
+    let unasked: Vec<f64> = earlier.iter().map(|&p| with_shared(p, &PairedCounts::default())).collect();
+    let holds: Vec<bool> = holm(&unasked).unwrap_or_default().iter().map(|&p| p < DIFFERENCE_LEVEL).collect();
     let mut open: Vec<usize> = (0..holds.len()).filter(|&skill| !holds[skill]).collect();
     open.sort_by(|&left, &right| earlier[left].total_cmp(&earlier[right]));
     let mut counts = vec![0; earlier.len()];
@@ -75,7 +77,8 @@ pub fn share_out(questions: usize, earlier: &[f64]) -> Vec<usize> {
 }
 
 /// p value of a difference by earlier answers and shared ones: Fisher's combination of the p value of the earlier ones with that of McNemar's exact test
-/// of the pairs, one-sided in the direction of the earlier limits. The first model of the pairs is the one with the longer limit.
+/// of the pairs, one-sided in the direction of the earlier limits. The first model of the pairs is the one with the longer limit. Where there are no pairs, their p
+/// value is 1: all skills of a comparison that asks shared questions are combined, or those that hold early would be tested twice.
 pub fn with_shared(earlier: f64, pairs: &PairedCounts) -> f64 {
     let (with, against) = (pairs.first_only, pairs.second_only);
     let shared = binomial_half_lower(against, with + against).min(1.0);
@@ -145,8 +148,9 @@ mod tests {
         assert_eq!(share_out(36, &[0.9, 0.03, 0.2]), [0, 24, 12]);
         assert_eq!(share_out(35, &[0.9, 0.03, 0.2]), [0, 24, 0], "too few for a skill");
         assert_eq!(share_out(400, &[0.9, 0.03, 0.2]), [24, 24, 24]);
-        // What holds already needs no question.
-        assert_eq!(share_out(400, &[0.9, 0.016, 0.2]), [24, 0, 24]);
+        // What holds already, combined as it will be, needs no question: 0.0028 (1 - ln 0.0028) is 0.0193, and three times that 0.058.
+        assert_eq!(share_out(400, &[0.9, 0.002, 0.2]), [24, 0, 24]);
+        assert_eq!(share_out(400, &[0.9, 0.0028, 0.2]), [24, 24, 24]);
         assert_eq!((share_out(400, &[]), share_out(0, &[0.5])), (vec![], vec![0]));
         let many: Vec<f64> = (0..50).map(|index| 1.0 - f64::from(index) / 60.0).collect();
         let shared = share_out(400, &many);

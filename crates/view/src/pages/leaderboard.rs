@@ -221,7 +221,7 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
 /// Weights, prompt and number of samples, as far as they are not the usual ones.
 fn details(run: &RunRecord) -> String {
     let settings = &run.manifest.settings;
-    let mut details = vec![settings.prompt_mode.to_string()];
+    let mut details = vec![settings.prompts()];
     if settings.samples > 1 {
         details.push(format!("{} samples", settings.samples));
     }

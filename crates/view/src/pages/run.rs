@@ -145,7 +145,7 @@ fn facts(document: &earnest_results::Document, status: &str) -> Vec<(&'static st
         ("suite", format!("{} {}", settings.suite, settings.suite_version)),
         ("status", status.to_owned()),
         ("samples", format!("{} of {} planned", totals.recorded, totals.planned)),
-        ("prompts", settings.prompt_mode.to_string()),
+        ("prompts", settings.prompts()),
         ("no answer", totals.failed.to_string()),
         ("cut off", totals.truncated.to_string()),
         ("started", earnest_results::runs::started(manifest).unwrap_or_else(|| "unknown".to_owned())),

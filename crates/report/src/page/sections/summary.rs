@@ -133,7 +133,7 @@ pub(super) fn facts(document: &Document) -> Vec<(&'static str, String)> {
             } else if settings.origin() != Origin::Evaluated {
                 format!("{}; imported completions", settings.prompt_mode)
             } else {
-                format!("{}, {}", settings.prompt_mode, sampling(&settings.generation.sampling))
+                format!("{}, {}", settings.prompts(), sampling(&settings.generation.sampling))
             },
         ),
         ("no answer", totals.failed.to_string()),

@@ -135,7 +135,7 @@ fn line_budget(task: Task, length: usize) -> usize {
 
 /// Ends of a line that holds an answer, and of a question in the form of the suite's. They stay in the completion, whose digit the
 /// answer may need. The ends that come up most are first: some endpoints take only four.
-fn ends_of_answer_line() -> Vec<String> {
+pub(in crate::suite) fn ends_of_answer_line() -> Vec<String> {
     let after_digits = |end: &'static str| ('0'..='9').map(move |digit| format!("{digit}{end}"));
     let others = ["=?\n", ")\n"].map(str::to_owned).into_iter();
     others.chain(after_digits("\n")).chain(after_digits(".\n")).chain(after_digits(" \n")).collect()

@@ -16,6 +16,7 @@ mod table;
 mod task;
 
 pub use baseline::{Baseline, baseline};
+pub(in crate::suite) use bench::ends_of_answer_line;
 pub use bench::{ArithmeticBench, CHAT_VERSION, QUESTIONS_VERSION, VERSION};
 pub(crate) use brackets::bracketed;
 pub use options::{Ends, Lengths, LengthsError, Options, OptionsError, Scorer};

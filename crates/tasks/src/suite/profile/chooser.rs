@@ -108,7 +108,7 @@ impl<'a> Rounds<'a> {
         items
     }
 
-    /// What is asked in several notations: sums of as many digits as are mostly right, of NUPA, whose wording they have, else of Arithmetic-Bench; copies
+    /// Question of the notations and its number of digits: sums of as many digits as are mostly right, of NUPA, whose wording they have, else of Arithmetic-Bench; copies
     /// for a model that does not add.
     fn notation_question(&self) -> (NotationQuestion, usize) {
         let limit = |tasks: &[&str]| self.limit(tasks, 0.9);
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_questions_of_a_comparison_are_one_round() {
-        let of = |task: &str, length, first, count| SharedQuestions { task: task.into(), length, first, count };
+        let of = |task: &str, length, first, count| SharedQuestions { task: task.into(), length, first, count, screened: 0 };
         let shared = vec![of("copy", 7, 2, 5), of("in_text", 3, 0, 4)];
         let options = ProfileOptions::default().with_shared(9, shared);
         let asked = ask(&options, 5);

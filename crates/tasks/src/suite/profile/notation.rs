@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::question::with_shots;
 use super::{NAME, PromptForm};
-use crate::suite::arithmetic_bench::{self, Task, bracketed};
+use crate::suite::arithmetic_bench::{self, Task, bracketed, ends_of_answer_line};
 use crate::suite::nupa::{self, DigitSource, Wording};
 use crate::suite::registry::Mode;
 use crate::suite::{Answered, Budget, FINAL, FailureClass, Item, Score, Shot, score_final};
@@ -66,7 +66,7 @@ const A_DIGIT: usize = 8;
 const SPARE: usize = 64;
 const THINKING: usize = 4_096;
 
-/// What is asked of the numbers.
+/// Question that is asked of the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotationQuestion {
@@ -80,7 +80,7 @@ pub enum NotationQuestion {
 }
 
 impl NotationQuestion {
-    /// What is asked in an item or sample with these covariates.
+    /// The question of an item or sample with these covariates.
     pub fn of(covariates: &BTreeMap<String, Value>) -> Self {
         covariates.get(ASKED).and_then(|asked| Self::deserialize(asked).ok()).unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl NotationQuestion {
         }
     }
 
-    /// What is asked, and of how many digits, by the 90 % limits of plain sums, of copies and of numbers in brackets: what a model mostly gets right in
+    /// Question of the notations and its number of digits, by the 90 % limits of plain sums, of copies and of numbers in brackets: what a model mostly gets right in
     /// plain digits, so that there is something to lose. Limits are none where they were not measured.
     pub(super) fn choose(sum: Option<f64>, copy: Option<f64>, brackets: Option<f64>) -> (Self, usize) {
         if let Some(sum) = sum.filter(|sum| *sum >= SHORTEST) {
@@ -253,8 +253,9 @@ pub(super) fn item(
     let answer = A_DIGIT * length + SPARE;
     item.budget = Budget { answer, thinking: THINKING + answer };
     // As in the suites whose words these are.
-    if form.mode == Mode::Raw && asked == NotationQuestion::Sum {
-        item.stop_strings = vec!["\n".to_owned()];
+    if form.mode == Mode::Raw {
+        item.keep_stop = asked != NotationQuestion::Sum;
+        item.stop_strings = if item.keep_stop { ends_of_answer_line() } else { vec!["\n".to_owned()] };
     }
     item.segments.mode = Some(form.mode);
     if form.mode == Mode::Raw {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::form::{MOST_SHOTS, read_forms};
 use super::shared_question::MOST_SHARED;
+use super::skill::Source;
 use super::{PromptForm, SharedQuestions, Skill, ThinkingBudgets, skills};
 use crate::suite::gsm_symbolic::GsmSymbolic;
 use crate::suite::nupa;
@@ -126,6 +127,11 @@ impl ProfileOptions {
         Ok(())
     }
 
+    /// False if no question gets worked examples: word problems have those of the paper's prompt in every form.
+    pub(super) fn has_examples(&self) -> bool {
+        self.notations || self.skills.iter().any(|skill| skill.source != Source::WordProblem)
+    }
+
     /// Options that ask these questions alone, in the form of these.
     pub fn with_shared(&self, seed: u64, shared: Vec<SharedQuestions>) -> ProfileOptions {
         let is_asked = |skill: &&'static Skill| shared.iter().any(|of| of.task == skill.task);
@@ -231,6 +237,12 @@ mod tests {
         let (skills, notations) = select(&["from_words", "fractions", "add_Fraction"]).unwrap();
         assert_eq!((skills.len(), notations), (10, false), "the task of the family is not asked twice");
         assert_eq!(select(&["notations"]).unwrap(), (Vec::new(), true));
+        let has_examples = |names: &[&str]| {
+            let (skills, notations) = select(names).unwrap();
+            ProfileOptions { skills, notations, ..ProfileOptions::default() }.has_examples()
+        };
+        assert!(has_examples(&["word-problems", "copy"]) && has_examples(&["word-problems", "notations"]));
+        assert!(!has_examples(&["word-problems"]));
         let thinking = Some(ThinkingBudgets { caps: vec![64], way: Way::Switch { opened: Some("<think>".into()) } });
         assert!(all.to_json().get("thinking").is_none(), "the settings of earlier runs");
         assert!(all.to_json().get("shared").is_none());
@@ -249,7 +261,7 @@ mod tests {
         assert_eq!(ProfileOptions::from_json(&before).unwrap(), all);
         assert!(ProfileOptions { width: 1.0, ..some.clone() }.check().is_err());
         assert!(ProfileOptions { budget: 0, ..some.clone() }.check().is_err());
-        let of = SharedQuestions { task: "copy".into(), length: 7, first: 3, count: 12 };
+        let of = SharedQuestions { task: "copy".into(), length: 7, first: 3, count: 12, screened: 8 };
         let shared = some.with_shared(5, vec![of.clone()]);
         assert_eq!((shared.skills.len(), shared.seed, shared.forms.len()), (1, 5, 2));
         assert_eq!(ProfileOptions::from_json(&shared.to_json()).unwrap(), shared);

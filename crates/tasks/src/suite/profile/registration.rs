@@ -142,7 +142,10 @@ struct Chosen {
 impl Choice for Chosen {
     fn suite(&self, channel: Channel) -> Result<Suite, OptionError> {
         let thinking = self.caps.clone().map(|caps| ThinkingBudgets::new(caps, channel.thinking));
-        let forms = PromptForm::of(channel.mode, channel.takes, self.shots);
+        let mut forms = PromptForm::of(channel.mode, channel.takes, self.shots);
+        if self.shots.is_none() && !self.options.has_examples() {
+            forms.retain(|form| form.shots == 0);
+        }
         let options = ProfileOptions { thinking, forms, ..self.options.clone() };
         Ok(Suite::new(ProfileSuite::new(options)?))
     }

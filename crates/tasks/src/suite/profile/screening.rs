@@ -1,8 +1,11 @@
 //! The screening of prompts, which finds the form in which a model is best.
+use std::collections::HashSet;
+
+use earnest_stats::psychometric::ladder;
 use serde_json::{Value, json};
 
 use super::question::Sources;
-use super::{NAME, PromptForm, Skill};
+use super::{NAME, ProfileOptions, PromptForm, Skill};
 use crate::suite::{Item, RoundAnswer};
 
 /// Questions of a round of the screening in each form.
@@ -100,18 +103,42 @@ impl Screening {
 fn questions(sources: &Sources, skills: &[&Skill], length: usize) -> Vec<Item> {
     // Notations and thinking alone have no skill of their own.
     let all: Vec<&Skill> = super::skills().iter().collect();
-    let skills = if skills.is_empty() { &all[..] } else { skills };
-    let likely: Vec<&&Skill> = skills.iter().filter(|skill| LIKELY.contains(&skill.short_name().as_str())).collect();
-    let asked = if likely.is_empty() { skills.iter().collect() } else { likely };
+    let asked = screened_skills(if skills.is_empty() { &all[..] } else { skills });
     let each = SCREENED.div_ceil(asked.len().max(1));
-    let of_skill = |skill: &&Skill| -> Vec<Item> {
-        let length = length.clamp(skill.shortest, skill.longest);
-        let last = (0..AMONG).rev().filter_map(|index| sources.item(skill, length, index));
-        last.take(each).collect()
-    };
-    let mut items: Vec<std::vec::IntoIter<Item>> = asked.into_iter().map(|skill| of_skill(skill).into_iter()).collect();
+    let of_skill = |skill: &&Skill| of_skill(sources, skill, length, each).into_iter();
+    let mut items: Vec<std::vec::IntoIter<Item>> = asked.iter().map(of_skill).collect();
     let mut turns = (0..each).flat_map(|_| items.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>());
     turns.by_ref().take(SCREENED).collect()
+}
+
+/// Of these skills, those that the screening asks.
+fn screened_skills<'a>(skills: &[&'a Skill]) -> Vec<&'a Skill> {
+    let likely = skills.iter().filter(|skill| LIKELY.contains(&skill.short_name().as_str())).copied();
+    let likely: Vec<&Skill> = likely.collect();
+    if likely.is_empty() { skills.to_vec() } else { likely }
+}
+
+/// So many different questions of a skill at a length; of the next longer ones where it has no more.
+fn of_skill(sources: &Sources, skill: &Skill, length: usize, each: usize) -> Vec<Item> {
+    let shortest = length.clamp(skill.shortest, skill.longest);
+    let lengths = ladder(skill.shortest, skill.longest).into_iter().filter(|&one| one >= shortest);
+    let of_length = |length| (0..AMONG).rev().filter_map(move |index| sources.item(skill, length, index));
+    let mut seen: HashSet<String> = HashSet::new();
+    let distinct = lengths.flat_map(of_length).filter(|item| seen.insert(item.segments.question.clone()));
+    distinct.take(each).collect()
+}
+
+/// Questions of a skill in a round of the screening under these options; 0 where it asks none.
+pub(super) fn screened_of_skill(options: &ProfileOptions, skill: &Skill) -> usize {
+    let asked = screened_skills(&options.skills);
+    let is_asked = options.forms.len() > 1 && asked.contains(&skill);
+    if is_asked { SCREENED.div_ceil(asked.len()) } else { 0 }
+}
+
+/// Texts of the questions of a skill in all rounds of a screening with so many a round.
+pub(super) fn screened_questions(sources: &Sources, skill: &Skill, each: usize) -> HashSet<String> {
+    let items = LENGTHS.iter().flat_map(|&length| of_skill(sources, skill, length, each));
+    items.map(|item| item.segments.question).collect()
 }
 
 /// A question as an item of the screening.
@@ -181,12 +208,16 @@ mod tests {
         assert!((1..4).all(|form| asked(form) == asked(0)));
         let of = |skill: &str| asked(0).iter().filter(|(task, _)| task.as_str() == Some(skill)).count();
         assert_eq!(LIKELY.map(|name| of(&Skill::named(name).unwrap()[0].task)), [8; 3]);
-        let distinct: std::collections::BTreeSet<&str> = asked(0).into_iter().map(|(_, question)| question).collect();
+        let distinct: HashSet<&str> = asked(0).into_iter().map(|(_, question)| question).collect();
         assert_eq!(distinct.len(), SCREENED);
         // Skills of the selection where these are not among them.
         let (rounds, _) = screen(&["copy", "in_text"], &[[0; 3]; 4]);
         assert!(
             rounds[0].iter().all(|item| ["copy", "in_text"].contains(&screened_skill(item).unwrap().task.as_str()))
         );
+        // There are nine numbers of one digit to copy: longer ones follow, and none is asked twice.
+        let (rounds, _) = screen(&["copy"], &[[0; 3]; 4]);
+        let distinct: HashSet<&str> = rounds[0].iter().map(|item| item.segments.question.as_str()).collect();
+        assert_eq!((rounds[0].len(), distinct.len()), (4 * SCREENED, SCREENED), "{distinct:?}");
     }
 }

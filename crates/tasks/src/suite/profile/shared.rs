@@ -1,10 +1,9 @@
 //! Shared questions: what two models with numeracy profiles are both asked, to compare them.
-use std::collections::HashSet;
-
 use earnest_stats::psychometric::{Between, Limit, ladder, share_out, spread_over};
 
 use super::question::Sources;
-use super::{SharedQuestions, Skill, SkillResult, same_curve};
+use super::screening::{screened_of_skill, screened_questions};
+use super::{ProfileOptions, SharedQuestions, Skill, SkillResult, same_curve};
 use crate::suite::Item;
 
 /// Shared questions of a comparison, where no other number is asked for.
@@ -20,8 +19,8 @@ pub struct ComparedSkill {
     pub p: f64,
     /// Lengths that tell them apart.
     lengths: Vec<usize>,
-    /// Questions of the profiles at each of the lengths.
-    asked: Vec<usize>,
+    /// Answers of the profiles at each of the lengths, those of the one that has more.
+    answered: Vec<usize>,
 }
 
 /// Skills of two profiles, as far as they can be compared.
@@ -55,8 +54,8 @@ pub fn compared_skills(one: &[SkillResult], other: &[SkillResult]) -> ComparedSk
                 let at = |result: &SkillResult, length: usize| {
                     result.measured.counts.iter().find(|count| count.length == length).map_or(0, |count| count.asked)
                 };
-                let asked = lengths.iter().map(|&length| at(mine, length).max(at(theirs, length))).collect();
-                found.skills.push(ComparedSkill { skill, limits: [first, second], p, lengths, asked });
+                let answered = lengths.iter().map(|&length| at(mine, length).max(at(theirs, length))).collect();
+                found.skills.push(ComparedSkill { skill, limits: [first, second], p, lengths, answered });
             }
         }
     }
@@ -64,16 +63,24 @@ pub fn compared_skills(one: &[SkillResult], other: &[SkillResult]) -> ComparedSk
 }
 
 impl ComparedSkills {
-    /// So many questions for both models, at the lengths that tell them apart, of the skills that differ most and are open. `failed` is the number of questions of a profile that
-    /// may have had no answer.
-    pub fn questions(&self, questions: usize, failed: usize) -> Vec<SharedQuestions> {
+    /// So many questions for both models, at the lengths that tell them apart, of the skills that differ most and are open. `unanswered` is the number of questions of
+    /// a task and length that a profile asked without getting an answer, and `options` are those of the two profiles.
+    pub fn questions(
+        &self,
+        questions: usize,
+        unanswered: impl Fn(&str, usize) -> usize,
+        options: [&ProfileOptions; 2],
+    ) -> Vec<SharedQuestions> {
         let p_values: Vec<f64> = self.skills.iter().map(|skill| skill.p).collect();
         let mut shared = Vec::new();
         for (compared, count) in self.skills.iter().zip(share_out(questions, &p_values)) {
+            let task = &compared.skill.task;
+            let screened = options.map(|options| screened_of_skill(options, compared.skill)).into_iter().max();
+            let screened = screened.unwrap_or_default();
             for (length, count) in spread_over(count, &compared.lengths) {
                 let index = compared.lengths.iter().position(|&one| one == length);
-                let first = failed + index.map_or(0, |index| compared.asked[index]);
-                shared.push(SharedQuestions { task: compared.skill.task.clone(), length, first, count });
+                let first = unanswered(task, length) + index.map_or(0, |index| compared.answered[index]);
+                shared.push(SharedQuestions { task: task.clone(), length, first, count, screened });
             }
         }
         shared
@@ -81,13 +88,13 @@ impl ComparedSkills {
 }
 
 impl SharedQuestions {
-    /// The items: each question once, and none that has a number before the first. Fewer where the length has no further ones.
+    /// The items: each question once, and none that has a number before the first or was asked in the screening. Fewer where the length has no further ones.
     pub(super) fn items(&self, sources: &Sources) -> Vec<Item> {
         let Some(skill) = self.skill() else { return Vec::new() };
-        let mut seen: HashSet<String> = HashSet::new();
+        let mut seen = screened_questions(sources, skill, self.screened);
         let mut items = Vec::with_capacity(self.count);
         // Short numbers are few, and some suites ask them again.
-        for index in 0..self.first + 4 * self.count {
+        for index in 0..self.first + 4 * (self.count + self.screened) {
             let Some(item) = sources.item(skill, self.length, index) else { break };
             if seen.insert(item.segments.question.clone()) && index >= self.first {
                 items.push(item);
@@ -102,7 +109,10 @@ impl SharedQuestions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ProfileOptions, results};
+    use std::collections::HashSet;
+
+    use super::super::results;
+    use super::super::screening::SCREENED;
     use super::*;
 
     /// Results of a model that is right up to a length, with an answer at each of 1 to 12.
@@ -123,13 +133,21 @@ mod tests {
         assert_eq!((found.floor, found.ceiling, found.no_limit), (1, 0, 0));
         let tasks: Vec<&str> = found.skills.iter().map(|skill| skill.skill.task.as_str()).collect();
         assert_eq!(tasks, [one[0].skill.task.as_str(), one[2].skill.task.as_str(), "copy"]);
-        let shared = found.questions(60, 0);
+        let options = ProfileOptions::default();
+        let questions = |count, unanswered| found.questions(count, |_, _| unanswered, [&options; 2]);
+        let shared = questions(60, 0);
         let count = |task: &str| shared.iter().filter(|of| of.task == task).map(|of| of.count).sum::<usize>();
         assert_eq!(shared.iter().map(|of| of.count).sum::<usize>(), 60);
         assert!(shared.iter().all(|of| of.first <= 1), "{shared:?}");
         assert_eq!(count(tasks[0]), 24);
-        assert!(compared_skills(&one, &one[..1]).skills.len() == 1 && found.questions(0, 0).is_empty());
-        assert!(found.questions(60, 3).iter().all(|of| of.first >= 3), "questions without an answer are known, too");
+        assert!(compared_skills(&one, &one[..1]).skills.len() == 1 && questions(0, 0).is_empty());
+        assert!(questions(60, 3).iter().all(|of| of.first >= 3), "questions without an answer are known, too");
+        assert!(shared.iter().all(|of| of.screened == 0), "one form is not screened");
+        let forms = ["raw", "raw+3"].map(|form| form.parse().unwrap()).to_vec();
+        let screened = ProfileOptions { forms, ..ProfileOptions::default() };
+        let shared = found.questions(60, |_, _| 0, [&options, &screened]);
+        let of = |task: &str| shared.iter().find(|of| of.task == task).unwrap().screened;
+        assert_eq!((of(tasks[0]), of(tasks[1])), (SCREENED / 3, 0), "sums are screened, larger numbers are not");
     }
 
     #[test]
@@ -137,7 +155,7 @@ mod tests {
         let sources = Sources::by_form(&ProfileOptions::default()).unwrap().remove(0).1;
         for (task, length) in [("add_Integer", 3), ("copy", 2), ("in_text", 5), ("max_Float", 4)] {
             let skill = Skill::named(task).unwrap()[0];
-            let of = SharedQuestions { task: skill.task.clone(), length, first: 10, count: 24 };
+            let of = SharedQuestions { task: skill.task.clone(), length, first: 10, count: 24, screened: 0 };
             let items = of.items(&sources);
             assert_eq!(items.len(), 24, "{task}");
             let mut texts: HashSet<String> = (0..10)
@@ -147,9 +165,18 @@ mod tests {
             assert!(items.iter().all(|item| texts.insert(item.segments.question.clone())), "{task}");
         }
         // There are ten numbers of one digit at most.
-        let few = SharedQuestions { task: "copy".into(), length: 1, first: 4, count: 24 };
+        let few = SharedQuestions { task: "copy".into(), length: 1, first: 4, count: 24, screened: 0 };
         let items = few.items(&sources);
         assert!(!items.is_empty() && items.len() <= 6, "{}", items.len());
+        // What the screening asked is known to both.
+        let sums = Skill::named("add_Integer").unwrap()[0];
+        let of = SharedQuestions { task: sums.task.clone(), length: 1, first: 0, count: 60, screened: 24 };
+        let texts = |of: &SharedQuestions| -> HashSet<String> {
+            of.items(&sources).into_iter().map(|item| item.segments.question).collect()
+        };
+        let known = screened_questions(&sources, sums, 24);
+        assert!(texts(&of).is_disjoint(&known) && !texts(&of).is_empty());
+        assert!(!texts(&SharedQuestions { screened: 0, ..of }).is_disjoint(&known));
         let long = SharedQuestions { length: 101, ..few.clone() };
         assert!(long.skill().is_none() && SharedQuestions { task: "adding".into(), ..few }.items(&sources).is_empty());
     }

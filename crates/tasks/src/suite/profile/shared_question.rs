@@ -16,6 +16,13 @@ pub struct SharedQuestions {
     /// Number of the first one: those before it were for the profiles.
     pub first: usize,
     pub count: usize,
+    /// Questions of the skill in a round of the profiles' screening, which are not asked again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub screened: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl SharedQuestions {
@@ -23,7 +30,8 @@ impl SharedQuestions {
     pub(super) fn skill(&self) -> Option<&'static Skill> {
         let skill = super::skills().iter().find(|skill| skill.task == self.task)?;
         let is_possible = (skill.shortest..=skill.longest).contains(&self.length)
-            && self.first <= MOST_BUDGET
+            && self.first <= 2 * MOST_BUDGET
+            && self.screened <= MOST_BUDGET
             && (1..=MOST_BUDGET).contains(&self.count);
         is_possible.then_some(skill)
     }

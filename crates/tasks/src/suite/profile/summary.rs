@@ -6,7 +6,7 @@ use earnest_stats::psychometric::{Measured, Posterior, Procedure};
 use earnest_stats::{Estimate, Z95, wilson};
 
 use super::chooser::Grids;
-use super::{Family, ProfileOptions, Skill, WIDTH};
+use super::{Family, FormCount, ProfileOptions, PromptForm, Skill, best_form};
 use crate::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Scored, Series, Summary, SummaryRow, Unit};
 
 /// Columns of the limits in rows of the summary, in the order of [`earnest_stats::psychometric::LEVELS`].
@@ -127,7 +127,29 @@ pub(super) fn summarise(options: &ProfileOptions, samples: &[Scored<'_>]) -> Sum
         values: vec![("accuracy".to_owned(), accuracy)],
         numbers: Vec::new(),
     });
-    Summary { notes: notes(options, &found), rows, series }
+    let mut notes = notes(options, &found);
+    notes.insert(0, prompt_note(&options.forms, samples));
+    Summary { notes, rows, series }
+}
+
+/// Form of the prompts, with the right answers to the screening by form where there was one.
+fn prompt_note(forms: &[PromptForm], samples: &[Scored<'_>]) -> String {
+    if let [form] = forms {
+        return format!("Every question was asked {}.", form.title());
+    }
+    let count = |&form: &PromptForm| {
+        let of_form = samples.iter().filter(|sample| PromptForm::of_task(&sample.item.task) == Some(form));
+        let right = of_form.clone().filter(|sample| sample.score.correct).count();
+        FormCount { form, right, asked: of_form.count() }
+    };
+    let counts: Vec<FormCount> = forms.iter().map(count).collect();
+    let shares: Vec<String> =
+        counts.iter().map(|count| format!("{} {}/{}", count.form, count.right, count.asked)).collect();
+    let best = best_form(&counts).map_or_else(String::new, |form| form.title());
+    format!(
+        "Prompts were screened with short questions in every form that the model takes (right answers: {}); the others are asked {best}.",
+        shares.join(", ")
+    )
 }
 
 fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
@@ -165,12 +187,11 @@ fn notes(options: &ProfileOptions, found: &[SkillResult]) -> Vec<String> {
     let wide = found.iter().filter(asked).filter(|one| one.measured.falls && !one.measured.narrow).count();
     if wide > 0 {
         notes.push(format!(
-            "{wide} of {} ended by {} budget of {} before {} interval was as narrow as a factor of {}.",
+            "{wide} of {} {} an interval that is wider than a factor of {}; each gets at most {}.",
             counted(found.iter().filter(asked).count(), "skill"),
-            agreeing(wide, "its", "their"),
+            agreeing(wide, "has", "have"),
+            options.width,
             counted(options.budget, "question"),
-            agreeing(wide, "its", "their"),
-            if options.width == WIDTH { WIDTH.to_string() } else { options.width.to_string() },
         ));
     }
     let silent: Vec<String> = found.iter().filter(|one| !asked(one)).map(|one| one.skill.short_name()).collect();
