@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_template_that_fails_says_that_there_is_no_page() {
-        let error = html("limits.html", context!(stacks => ())).unwrap_err();
+        let error = html("limits.html", context!(panels => ())).unwrap_err();
         assert!(error.to_string().starts_with("the page cannot be made: undefined value"), "{error}");
         assert!(html("unknown.html", context!()).is_err());
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use earnest_results::store::{RunRecord, Store};
 use earnest_stats::psychometric::{DIFFERENCE_LEVEL, Limit, with_shared};
 use earnest_stats::{PairedCounts, holm, mcnemar, paired_score_interval};
-use earnest_tasks::suite::profile::{ComparedSkill, Family, SharedQuestions, compared_skills};
+use earnest_tasks::suite::profile::{ComparedSkill, Family, PromptForm, SharedQuestions, compared_skills};
 use earnest_tasks::suite::registry::Mode;
 use earnest_tasks::{agreeing, counted};
 
@@ -190,8 +190,10 @@ fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String>
     if forms[0] == forms[1] {
         return None;
     }
-    // Raw text is what most models take.
-    let (again, form) = if forms[1].mode == Mode::Raw { (one, forms[1]) } else { (other, forms[0]) };
+    // The model that was screened in the form of the other one can be asked so; raw text is what most take.
+    let ways = [(one, forms[1]), (other, forms[0])];
+    let is_taken = |(again, form): &(&NumeracyProfile, PromptForm)| again.options.forms.contains(form);
+    let &(again, form) = ways.iter().max_by_key(|way| (is_taken(way), way.1.mode == Mode::Raw))?;
     let is_best = profiles.iter().all(|profile| !profile.screening.is_empty());
     let best = if is_best { ", each as it is best," } else { "," };
     Some(format!(
@@ -292,6 +294,7 @@ impl Comparison {
 mod tests {
     use super::*;
     use crate::profile::document::tests::measured;
+    use earnest_tasks::suite::profile::ProfileOptions;
 
     fn answers(task: &str, pairs: &[(bool, bool)]) -> SharedAnswers {
         SharedAnswers(BTreeMap::from([(task.to_owned(), pairs.to_vec())]))
@@ -341,6 +344,15 @@ mod tests {
             said.contains("`earnest profile --model B.gguf --prompt raw --shots 0`, with the other options"),
             "{said}"
         );
+        // A model behind a chat API has no raw text.
+        let mut chat = measured("C", &[("add_Integer", 6)]);
+        (chat.form, chat.options.forms) = (Some("chat".to_owned()), vec!["chat".parse().unwrap()]);
+        let forms = ["chat", "raw"].map(|form| form.parse().unwrap()).to_vec();
+        let both = NumeracyProfile { options: ProfileOptions { forms, ..one.options.clone() }, ..one.clone() };
+        for pair in [[&both, &chat], [&chat, &both]] {
+            let said = comparison(pair[0], pair[1], None).unlike.unwrap();
+            assert!(said.contains("`earnest profile --model A.gguf --prompt chat --shots 0`"), "{said}");
+        }
         other.version = "3.2".to_owned();
         let said = comparison(&one, &other, None).unlike.unwrap();
         assert!(said.contains("A is a profile of version 4.1 and B one of version 3.2"), "{said}");

@@ -444,7 +444,10 @@ mod tests {
 
     #[test]
     fn limits_of_other_shapes_are_marked_and_explained() {
-        let step = |from, to, share| Step { from, to, right: 3, asked: 6, share, low: 0.0, high: 1.0 };
+        let step = |from, to, share| {
+            let (low, high) = (f64::max(share - 0.2, 0.0), f64::min(share + 0.2, 1.0));
+            Step { from, to, right: 3, asked: 6, share, low, high }
+        };
         let skill = |task: &str, fits| SkillProfile {
             task: task.to_owned(),
             family: Family::ArithmeticBench,
@@ -470,6 +473,9 @@ mod tests {
         assert!(said.contains("curve: sub 95 % to 3 digits, 60 % to 12, 0 % beyond; mul "), "{said}");
         assert!(said.ends_with("; the page has 1 more."), "{said}");
         assert_eq!(stepped(&shown[..1], Fold::Sure), None);
+        // A share between nearly all and nearly nothing may be chance where its interval is not.
+        let unsure = SkillProfile { steps: vec![Step { high: 0.95, ..step(1, 12, 0.6) }], ..skills[1].clone() };
+        assert_eq!((mark(&unsure), mark(&skills[1])), ("", "*"));
         // What grows to the end has no limit; what grows and falls for good has one.
         let rising = |estimate| SkillProfile {
             falls: false,

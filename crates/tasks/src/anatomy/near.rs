@@ -286,9 +286,16 @@ mod tests {
         classify(&Wrong { calculation, a: operand(a), b: operand(b), expected, answer: operand(answer), shown }).class
     }
 
+    /// Checks the classes of answers to a sum.
+    fn assert_classes_of_a_sum(cases: &[(&str, ErrorClass)]) {
+        for &(answer, expected) in cases {
+            assert_eq!(class(Calculation::Add, ("4795", "618"), "5413", answer), expected, "{answer}");
+        }
+    }
+
     #[test]
     fn sums_are_told_by_what_they_are_made_of() {
-        for (answer, expected) in [
+        assert_classes_of_a_sum(&[
             ("0", E::Zero),
             ("000", E::Zero),
             ("123", E::Example),
@@ -310,15 +317,13 @@ mod tests {
             ("9", E::Short),
             ("98765432", E::Long),
             ("2987", E::Other),
-        ] {
-            assert_eq!(class(Calculation::Add, ("4795", "618"), "5413", answer), expected, "{answer}");
-        }
+        ]);
     }
 
     #[test]
     fn exact_mistakes_go_before_near_answers() {
         // Each is also near: three digits of four are right, or the answer begins as an operand.
-        for (answer, expected) in [
+        assert_classes_of_a_sum(&[
             ("5403", E::Carry),
             ("5431", E::Order),
             ("541", E::Dropped),
@@ -326,9 +331,7 @@ mod tests {
             ("4795", E::Operand),
             ("4177", E::Operation),
             ("10975", E::Neighbour),
-        ] {
-            assert_eq!(class(Calculation::Add, ("4795", "618"), "5413", answer), expected, "{answer}");
-        }
+        ]);
         assert_eq!(class(Calculation::Subtract, ("503", "47"), "456", "466"), E::Borrow);
         assert_eq!(class(Calculation::Subtract, ("503", "47"), "456", "457"), E::Digit);
         // A rounded number that ends with a run of zeros, and zero before everything that is near.
