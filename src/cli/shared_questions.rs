@@ -7,15 +7,15 @@ use earnest_results::store::{FILE_NAME, RunRecord, Store};
 use earnest_results::suites::LocalHost;
 use earnest_results::{RunSettings, Status};
 use earnest_tasks::counted;
-use earnest_tasks::suite::{Scoring, Suite};
 use earnest_tasks::suite::profile::{NAME, ProfileOptions, ProfileSuite};
+use earnest_tasks::suite::{Scoring, Suite};
 
 use super::error::CliError;
 use super::events::Reporters;
 use super::printer::Printer;
 use super::profile::ProfileArgs;
-use super::{offered, results};
 use super::run::{Stored, settings_of};
+use super::{offered, results};
 
 /// Answers to shared questions, and the two runs that have them.
 pub(super) struct Shared {

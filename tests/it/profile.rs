@@ -410,7 +410,8 @@ fn the_command_stores_a_run_that_other_commands_read() {
 
 #[test]
 fn shared_questions_survive_interruptions() {
-    let of = |task: &str, length, first, count| SharedQuestions { task: task.to_owned(), length, first, count, screened: 0 };
+    let of =
+        |task: &str, length, first, count| SharedQuestions { task: task.to_owned(), length, first, count, screened: 0 };
     let shared = vec![of("copy", 3, 4, 12), of("in_text", 2, 0, 12)];
     let settings = |results: &Path| {
         let suite = ProfileSuite::new(options(&SKILLS).with_shared(7, shared.clone())).unwrap();

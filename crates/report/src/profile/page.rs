@@ -38,8 +38,8 @@ pub fn page(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Result<St
     section(
         "prompt",
         "What the prompt costs",
-        "Every form of prompt gets the same short questions, and the profile is asked in the form with most right answers, of equals the first. Forms that have all right get \
-         longer questions, too: their per cent are then not those of the others. Intervals are 95 %.",
+        "Every form of prompt gets the same sums, differences and products of one digit. Forms that are not shown to be worse than the best get short questions of the other skills, \
+         those that have all of these right longer ones, too: their per cent are then of more questions. The profile is asked in the form with most right answers, of equals the first. Intervals are 95 %.",
         each(screening)?,
     );
     section("differences", "Differences that hold", "", held(profiles, comparison, &labels)?);
@@ -266,7 +266,7 @@ fn notations(profile: &NumeracyProfile) -> Markup {
     let row = |one: &NotationResult| {
         let difference = one.difference.zip(one.low).zip(one.high);
         context!(
-            name => one.notation.name().replace('_', " "),
+            name => one.notation.title(),
             right => format!("{}/{}", one.right, one.asked),
             difference => difference.map(|((difference, low), high)| points([difference, low, high], one.holds)),
             verdict => one.verdict.map(verdict_text),
@@ -488,24 +488,24 @@ mod tests {
         let html = page(&[&fullest("<A>"), &fullest("B")], &comparison).unwrap();
         assert_eq!(parts(&html), PARTS);
         for part in [
-            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples: 17/24 of the screening right; other forms: chat 6/24. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
+            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples, the best of 2 prompts in short questions: raw+3 17/24, chat 6/24. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
             "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td></td>",
             "<td class=\"num\">17/24</td><td class=\"num\">71 <small>[61, 81]</small></td><td>asked</td>",
             "≠ marks differences that hold after Holm's adjustment.</span></p>",
             "<p><b>&lt;A&gt; is better in 1 skill, B in 1.</b></p>",
             "<p>Both were asked 24 questions that neither had, in 1 skill that",
             "<p>1 skill is not compared: 1 below the shortest length in both.</p>",
-            "<td class=\"num\">5.0 (4.0-6.0)</td><td class=\"num\">&lt;1 (&lt;1-2.0)</td><td class=\"num\">20, 2 of 24</td><td class=\"num\">+75 <small>[+50, +88]</small></td><td class=\"num\">&lt;0.0001</td>",
+            "<td class=\"num\">5.0 (4-6)</td><td class=\"num\">&lt;1 (&lt;1-2)</td><td class=\"num\">20, 2 of 24</td><td class=\"num\">+75 <small>[+50, +88]</small></td><td class=\"num\">&lt;0.0001</td>",
             "<td class=\"num\">not asked</td><td class=\"num\"></td>",
             "<li><b>&lt;A&gt;</b> &lt;rev&gt; <small>Integers (NUPA)</small>: right by length 1: 3/4</li>",
             "<li><b>B</b> &lt;mul&gt; <small>Integers (NUPA)</small>: 75 % at every length <small>1-3: 3/4 [30, 85]</small></li>",
-            "<td class=\"num\">5.0 (4.0-6.0)*</td>",
+            "<td class=\"num\">5.0 (4-6)*</td>",
             "<h3>B</h3><div class=\"anatomy\"><figure>",
             "<p>First missed carry or borrow, by position from the right: 2: 2.</p>",
             "<th>&lt;add&gt; <small>Integers (NUPA)</small>, 1-3</th><td class=\"num\">4</td>",
             "<th class=\"num\">Integers (NUPA) <small>4 wrong</small></th><th class=\"num\">all <small>4 wrong</small></th>",
             "title=\"carry missed: 3 of 4, 75 % (30-95), by chance 2 %\">75 <small>30-95; chance 2</small></td>",
-            "title=\"cut by the budget: 1 of 4, 25 % (5-70)\">25 <small>5-70</small></td>",
+            "title=\"cut by the token budget: 1 of 4, 25 % (5-70)\">25 <small>5-70</small></td>",
             "\">carry missed 75 <small>30-95; chance 2</small></span> <span class=\"shaded\"",
             "<td class=\"tokens\"><code>&lt;E0&gt;</code><wbr></td>",
             "<span class=\"holds\">-25</span> <small>[-25, -25]</small></td><td>differs</td><td class=\"num\"></td><td class=\"tokens\">1 2 + 3 4</td>",

@@ -2,7 +2,8 @@
 use earnest_tasks::{agreeing, counted};
 
 use earnest_stats::psychometric::{Limit, Step};
-use earnest_tasks::suite::profile::{Family, SCREENED, cap_text};
+use earnest_tasks::anatomy::ErrorClass;
+use earnest_tasks::suite::profile::{Family, cap_text};
 
 use super::compare::label;
 use super::notations::has_enough;
@@ -14,7 +15,7 @@ use earnest_results::p_decimals;
 const CLASSES: usize = 3;
 
 /// Lines of the text; the page and the next commands make them 40.
-const HEIGHT: usize = 36;
+const HEIGHT: usize = 37;
 
 /// Skills whose steps the text has.
 const STEPPED: usize = 3;
@@ -32,11 +33,17 @@ fn length(value: f64, skill: (usize, usize)) -> String {
     }
 }
 
-/// A limit with its interval: `6.3 (5.4-7.2)`.
+/// A limit with its interval: `6.3 (5-7)`.
 pub fn limit_text(limit: &Limit, lengths: (usize, usize)) -> String {
-    let [estimate, low, high] = [limit.estimate, limit.low, limit.high].map(|value| length(value, lengths));
+    let estimate = length(limit.estimate, lengths);
+    // Ends are mostly lengths that were asked.
+    let [low, high] = [limit.low, limit.high].map(|value| {
+        let text = length(value, lengths);
+        text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+    });
+    let is_outside = estimate.starts_with(['<', '>']);
     // Nothing is known but that it is outside the range.
-    if estimate == low && low == high { estimate } else { format!("{estimate} ({low}-{high})") }
+    if is_outside && estimate == low && low == high { estimate } else { format!("{estimate} ({low}-{high})") }
 }
 
 /// A p value with four digits after the point.
@@ -111,18 +118,22 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     text += &wrap(&heading, width, "");
     text += &wrap(&prompt(profile), width, "");
     if !asked.is_empty() {
-        text += &wrap("Digits at which success is halfway from certainty to chance (95 % intervals)", width, "");
+        text += &wrap(&meaning(&asked), width, "");
     }
-    let mut hidden: Vec<String> = Vec::new();
-    text += &nupa(&asked, width, fold, &mut hidden);
-    text += &bench(&asked, width, fold, &mut hidden);
+    let (mut rows, mut tasks): (Vec<String>, Vec<String>) = Default::default();
+    text += &nupa(&asked, width, fold, &mut rows);
+    text += &bench(&asked, width, fold, &mut tasks);
     let words = asked.iter().filter(|skill| matches!(skill.family, Family::WordProblems | Family::Text));
     let words: Vec<String> = words.map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
     if !words.is_empty() {
         text += &wrap(&format!("Words: {}", words.join(", ")), width, "");
     }
+    // The two suites have tasks of the same names.
+    let hidden =
+        [("NUPA", rows, 10), ("Arithmetic-Bench", tasks, 5)].into_iter().filter(|(_, names, _)| !names.is_empty());
+    let hidden: Vec<String> = hidden.map(|(suite, names, most)| format!("{suite} {}", listed(&names, most))).collect();
     if !hidden.is_empty() {
-        text += &wrap(&format!("Below the shortest length: {}.", listed(&hidden)), width, "");
+        text += &wrap(&format!("Below the shortest length: {}.", hidden.join("; ")), width, "");
     }
     let mut sentences: Vec<String> = stepped(&asked, fold).into_iter().collect();
     if asked.iter().any(|skill| skill.half().is_none()) {
@@ -132,7 +143,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     let mut remarks = Vec::new();
     if wide > 0 && profile.finished {
         remarks.push(format!(
-            "{wide} of {} ended by {} budget",
+            "{wide} of {} spent {} questions before the interval was narrow",
             counted(asked.len(), "skill"),
             agreeing(wide, "its", "their")
         ));
@@ -171,48 +182,52 @@ fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
         skills.iter().filter(|skill| skill.is_stepped() && skill.half().is_some() && !fold.hides(skill)).collect();
     // The screen is full.
     if fold == Fold::Intervals && !marked.is_empty() {
-        return Some("* Success does not fall in one smooth curve: the page has its steps.".to_owned());
+        return Some("* Success falls in steps, which no single number says: the page has them.".to_owned());
     }
     let said = |skill: &&&SkillProfile| format!("{} {}", name(skill), steps_text(&skill.steps));
     let shown: Vec<String> = marked.iter().take(STEPPED).map(said).collect();
     let more = marked.len().saturating_sub(STEPPED);
     let rest = if more > 0 { format!("; the page has {more} more") } else { String::new() };
-    (!shown.is_empty()).then(|| format!("* Success does not fall in one smooth curve: {}{rest}.", shown.join("; ")))
+    (!shown.is_empty())
+        .then(|| format!("* Success falls in steps, which no single number says: {}{rest}.", shown.join("; ")))
 }
 
-/// Form of the prompts, and what the screening found in each.
+/// Meaning of the limits, by the chance of these skills.
+fn meaning(skills: &[&SkillProfile]) -> String {
+    let halfway = |skill: &SkillProfile| 100.0 * (1.0 + skill.chance) / 2.0;
+    // The largest chance of a skill of which there is one, for an example.
+    let certain = skills.iter().find(|skill| skill.chance == 0.0);
+    let lucky =
+        skills.iter().rev().filter(|skill| skill.chance > 0.0).max_by(|one, other| one.chance.total_cmp(&other.chance));
+    let of = |skill: &&SkillProfile| format!("{} {:.0} %", skill.title, halfway(skill));
+    let examples: Vec<String> = certain.iter().chain(lucky.iter()).map(|skill| of(skill)).collect();
+    format!("Digits at which success is halfway from 100 % to chance ({}), 95 % intervals:", examples.join(", "))
+}
+
+/// Form of the prompts, and right answers to the screening in each, the best one first.
 pub(super) fn prompt(profile: &NumeracyProfile) -> String {
-    let shares = |forms: &mut dyn Iterator<Item = &super::FormShare>| {
-        forms.map(|one| format!("{} {}/{}", one.form, one.right, one.asked)).collect::<Vec<_>>().join(", ")
-    };
-    let Some(title) = profile.asked_form().map(|form| form.title()) else {
-        let found = shares(&mut profile.screening.iter());
+    let share = |one: &super::FormShare| format!("{} {}/{}", one.form, one.right, one.asked);
+    let Some(form) = profile.asked_form() else {
+        let found: Vec<String> = profile.screening.iter().map(share).collect();
         return match found.is_empty() {
             true => "The screening of prompts is not over.".to_owned(),
-            false => format!("The screening of prompts is not over: {found}."),
+            false => format!("The screening of prompts is not over: {} right.", found.join(", ")),
         };
     };
-    let is_best = |one: &&super::FormShare| Some(&one.form) == profile.form.as_ref();
-    match profile.screening.iter().find(is_best) {
-        None => format!("Asked {title}; no other form of prompts was tried."),
-        Some(best) => {
-            let others = shares(&mut profile.screening.iter().filter(|one| !is_best(one)));
-            let is_longer = profile.screening.iter().any(|one| one.asked > SCREENED);
-            let longer =
-                if is_longer { " Forms that had all short questions right were asked longer ones, too." } else { "" };
-            format!(
-                "Asked {title}: {}/{} of the screening right; other forms: {others}.{longer}",
-                best.right, best.asked
-            )
-        }
+    if profile.screening.is_empty() {
+        return format!("Asked {}; no other form of prompts was tried.", form.title());
     }
+    let mut forms: Vec<&super::FormShare> = profile.screening.iter().collect();
+    forms.sort_by_key(|one| (Some(&one.form) != profile.form.as_ref(), std::cmp::Reverse(one.right)));
+    let shares: Vec<String> = forms.iter().map(|one| share(one)).collect();
+    format!("Asked {}, the best of {} prompts in short questions: {}.", form.title(), forms.len(), shares.join(", "))
 }
 
 /// Verdicts on notations: differences that hold, then those that are alike, then those that are not decided.
 fn notations(profile: &NumeracyProfile) -> Option<String> {
     let plain = profile.notations.first()?;
     let share = |right: usize, asked: usize| 100.0 * right as f64 / asked.max(1) as f64;
-    let name = |one: &NotationResult| one.notation.name().replace('_', " ");
+    let name = |one: &NotationResult| one.notation.title().to_owned();
     // The notations of a difference stand together, the largest loss first.
     let mut differences: Vec<(i64, Vec<String>)> = Vec::new();
     for one in profile.notations.iter().filter(|one| one.verdict == Some(NotationVerdict::Differs)) {
@@ -224,29 +239,30 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
     }
     differences.sort_by_key(|(points, _)| *points);
     let mut parts: Vec<String> =
-        differences.iter().map(|(points, names)| format!("{points:+} {}", names.join(", "))).collect();
+        differences.iter().map(|(points, names)| format!("{points:+} points {}", names.join(", "))).collect();
     let of = |verdict: NotationVerdict| -> Vec<String> {
         profile.notations.iter().filter(|one| one.verdict == Some(verdict)).map(name).collect()
     };
     let (alike, open) = (of(NotationVerdict::Alike), of(NotationVerdict::NotDecided));
     if !alike.is_empty() {
-        parts.push(format!("within 20: {}", alike.join(", ")));
+        parts.push(format!("within 20 points {}", alike.join(", ")));
     }
     if !open.is_empty() && has_enough(plain) {
-        parts.push(format!("not decided: {}", open.join(", ")));
+        parts.push(format!("not decided {}", open.join(", ")));
+    } else if !open.is_empty() {
+        let which = if parts.is_empty() { "" } else { " about the rest" };
+        parts.push(format!("too little is right to decide{which}"));
     }
-    let found = match parts.is_empty() {
-        true => "too few to decide what other notations do".to_owned(),
-        false => format!("points by notation: {}", parts.join("; ")),
-    };
     Some(format!(
-        "Notations: plain {} of {} digits are {:.0} % right; {found}.",
+        "Notations: {} of {} digits are {:.0} % right in plain digits; others: {}.",
         plain.question.title(),
         plain.length,
-        share(plain.right, plain.asked)
+        share(plain.right, plain.asked),
+        parts.join("; ")
     ))
 }
 
+/// The most frequent classes of wrong answers, and the share that fits none.
 fn errors(profile: &NumeracyProfile) -> String {
     let anatomy = &profile.anatomy;
     if anatomy.wrong == 0 {
@@ -254,18 +270,27 @@ fn errors(profile: &NumeracyProfile) -> String {
     }
     let share = |share: &super::ClassShare| {
         let [value, low, high] = [share.share, share.low, share.high].map(|part| 100.0 * part);
-        let chance = share.chance.map_or_else(String::new, |chance| format!("; by chance {:.0}", 100.0 * chance));
+        let chance = share.chance.map_or_else(String::new, |chance| format!("; {:.0} by chance", 100.0 * chance));
         format!("{} {value:.0} % ({low:.0}-{high:.0}{chance})", share.class.title())
     };
-    let shown: Vec<String> = anatomy.classes.iter().take(CLASSES).map(share).collect();
+    let (other, classes): (Vec<_>, Vec<_>) = anatomy.classes.iter().partition(|one| one.class == ErrorClass::Other);
+    let shown: Vec<String> = classes.into_iter().take(CLASSES).chain(other).map(share).collect();
     format!("Of {} wrong answers: {}.", anatomy.wrong, shown.join(", "))
 }
+
+/// NUPA's notations, by the headings of its table.
+const NOTATIONS: [(Family, &str); 4] = [
+    (Family::Integers, "integers"),
+    (Family::Floats, "decimals"),
+    (Family::Fractions, "fractions"),
+    (Family::Scientific, "scientific"),
+];
 
 /// Name of a skill in a list of all.
 fn name(skill: &SkillProfile) -> String {
     match skill.family {
         Family::Integers | Family::Floats | Family::Fractions | Family::Scientific => {
-            let of = skill.family.name().trim_end_matches('s');
+            let of = NOTATIONS.iter().find(|(family, _)| *family == skill.family).map_or("", |(_, title)| title);
             format!("{} ({of})", skill.title)
         }
         Family::ArithmeticBench => skill.task.clone(),
@@ -274,11 +299,10 @@ fn name(skill: &SkillProfile) -> String {
     }
 }
 
-/// A list of names; a long one is cut.
-fn listed(names: &[String]) -> String {
-    const MOST: usize = 10;
-    let more = names.len().saturating_sub(MOST);
-    let shown = names[..names.len().min(MOST)].join(", ");
+/// A list of names; one that is longer than `most` is cut.
+fn listed(names: &[String], most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown = names[..names.len().min(most)].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
@@ -306,12 +330,6 @@ fn nupa_table(
     fold: Fold,
     hidden: &mut Vec<String>,
 ) -> String {
-    const NOTATIONS: [(Family, &str); 4] = [
-        (Family::Integers, "integers"),
-        (Family::Floats, "decimals"),
-        (Family::Fractions, "fractions"),
-        (Family::Scientific, "scientific"),
-    ];
     let of = |family: Family| skills.iter().filter(move |skill| skill.family == family);
     let mut titles: Vec<&str> = Vec::new();
     for skill in NOTATIONS.iter().flat_map(|(family, _)| of(*family)) {
@@ -428,6 +446,8 @@ mod tests {
     fn limits_are_short() {
         let limit = |estimate, low, high| limit_text(&Limit { level: 0.5, estimate, low, high }, (1, 20));
         assert_eq!(limit(6.32, 5.44, 12.4), "6.3 (5.4-12)");
+        assert_eq!(limit(6.0, 5.0, 7.0), "6.0 (5-7)");
+        assert_eq!(limit(6.0, 6.0, 6.0), "6.0 (6-6)");
         assert_eq!(limit(0.0, 0.0, 0.0), "<1");
         assert_eq!(limit(0.0, 0.0, 1.5), "<1 (<1-1.5)");
         assert_eq!(limit(f64::INFINITY, 18.0, f64::INFINITY), ">20 (18->20)");
@@ -467,7 +487,7 @@ mod tests {
         let skills: Vec<SkillProfile> =
             ["add", "sub", "mul", "copy", "rev"].iter().map(|task| skill(task, *task == "add")).collect();
         let shown: Vec<&SkillProfile> = skills.iter().collect();
-        assert_eq!((cell(shown[0]), cell(shown[1])), ("5.0 (4.0-6.5)".to_owned(), "5.0 (4.0-6.5)*".to_owned()));
+        assert_eq!((cell(shown[0]), cell(shown[1])), ("5.0 (4-6.5)".to_owned(), "5.0 (4-6.5)*".to_owned()));
         assert_eq!(estimate(shown[1]), "5.0*");
         let said = stepped(&shown, Fold::Sure).unwrap();
         assert!(said.contains("curve: sub 95 % to 3 digits, 60 % to 12, 0 % beyond; mul "), "{said}");

@@ -173,7 +173,7 @@ impl ErrorClass {
     /// A few words for people.
     pub fn title(self) -> &'static str {
         match self {
-            ErrorClass::Truncated => "cut by the budget",
+            ErrorClass::Truncated => "cut by the token budget",
             ErrorClass::Refusal => "refusal",
             ErrorClass::NoNumber => "no number",
             ErrorClass::Unreduced => "fraction not reduced",
@@ -181,7 +181,7 @@ impl ErrorClass {
             ErrorClass::Exponent => "wrong exponent",
             ErrorClass::Sign => "wrong sign",
             ErrorClass::Operation => "another operation",
-            ErrorClass::Operand => "an operand",
+            ErrorClass::Operand => "one of the operands",
             ErrorClass::Carry => "carry missed",
             ErrorClass::Borrow => "borrow missed",
             ErrorClass::Neighbour => "operands a token apart",
@@ -195,14 +195,14 @@ impl ErrorClass {
             ErrorClass::Loop => "digits going round",
             ErrorClass::Mixed => "operands mixed",
             ErrorClass::Kind => "another kind of number",
-            ErrorClass::Part => "one part right",
+            ErrorClass::Part => "one of two parts right",
             ErrorClass::Digit => "one digit wrong",
             ErrorClass::Digits => "half of the digits right",
             ErrorClass::Piece => "a piece of an operand",
             ErrorClass::Close => "off by a little",
             ErrorClass::Short => "far too short",
             ErrorClass::Long => "far too long",
-            ErrorClass::Other => "none of these",
+            ErrorClass::Other => "no class fits",
         }
     }
 }

@@ -72,7 +72,7 @@ impl<'a> Rounds<'a> {
         let shared = !options.shared.is_empty();
         let adaptive = if shared { &[] } else { &options.skills[..] };
         let skills = adaptive.iter().map(measurement).collect();
-        let screening = (!shared && options.forms.len() > 1).then(|| Screening::new(&options.forms));
+        let screening = (!shared && options.forms.len() > 1).then(|| Screening::new(options.forms.len()));
         let (last, notations, cap_rounds) = (Vec::new(), None, None);
         Rounds { options, sources, screening, form: 0, skills, last, notations, cap_rounds, beyond: false, shared }
     }
@@ -272,7 +272,8 @@ mod tests {
 
     #[test]
     fn the_questions_of_a_comparison_are_one_round() {
-        let of = |task: &str, length, first, count| SharedQuestions { task: task.into(), length, first, count, screened: 0 };
+        let of =
+            |task: &str, length, first, count| SharedQuestions { task: task.into(), length, first, count, screened: 0 };
         let shared = vec![of("copy", 7, 2, 5), of("in_text", 3, 0, 4)];
         let options = ProfileOptions::default().with_shared(9, shared);
         let asked = ask(&options, 5);

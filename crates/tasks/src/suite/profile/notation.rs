@@ -142,6 +142,21 @@ impl Notation {
         }
     }
 
+    /// Name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Notation::Plain => "plain digits",
+            Notation::Separators => "separators",
+            Notation::Spaced => "spaced digits",
+            Notation::Groups => "groups of three",
+            Notation::Padded => "zero-padded",
+            Notation::Words => "words",
+            Notation::Arabic => "Arabic-Indic",
+            Notation::Devanagari => "Devanagari",
+            Notation::FullWidth => "full width",
+        }
+    }
+
     /// Task of its items.
     pub fn task(self) -> String {
         format!("{TASK}{}", self.name())

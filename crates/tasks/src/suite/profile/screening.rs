@@ -2,6 +2,7 @@
 use std::collections::HashSet;
 
 use earnest_stats::psychometric::ladder;
+use earnest_stats::{PairedCounts, mcnemar};
 use serde_json::{Value, json};
 
 use super::question::Sources;
@@ -11,14 +12,27 @@ use crate::suite::{Item, RoundAnswer};
 /// Questions of a round of the screening in each form.
 pub const SCREENED: usize = 24;
 
-/// Digits of the rounds of the screening. Forms that have every answer of a round right are told apart by longer questions.
-const LENGTHS: [usize; 3] = [1, 3, 6];
+/// Rounds of the screening, in their order.
+const ROUNDS: [ScreeningRound; 4] =
+    [ScreeningRound::Likely(1), ScreeningRound::Others, ScreeningRound::Likely(3), ScreeningRound::Likely(6)];
 
-/// Skills that a small model is likely to have: the screening asks these where they are selected.
+/// Questions of a round.
+#[derive(Debug, Clone, Copy)]
+enum ScreeningRound {
+    /// Skills that a small model is likely to have, at this length. After the first round only forms that have all right are asked so.
+    Likely(usize),
+    /// The other skills at their shortest lengths, as the profile asks them all: examples may be what they need.
+    Others,
+}
+
+/// Skills that a small model is likely to have: the screening begins with these where they are selected.
 const LIKELY: [&str; 3] = ["add_Integer", "sub_Integer", "multiply_hard_Integer"];
 
 /// Questions of a skill and length among which the screening takes the last ones, so that limits are mostly measured by others.
 const AMONG: usize = 56;
+
+/// p value of McNemar's exact test below which a form is worse than the best one, and asked no more.
+const WORSE: f64 = 0.05;
 
 /// Covariate of the screening's items with the skill that they ask.
 const SKILL: &str = "skill";
@@ -32,8 +46,8 @@ pub struct FormCount {
     pub asked: usize,
 }
 
-/// The form with most right answers, of equals the first. Longer questions are for forms that have all right, so that counts decide whatever was
-/// asked.
+/// The form with most right answers, of equals the first. Later rounds are for forms that no earlier one has shown to be worse, so that counts decide
+/// whatever was asked.
 pub fn best_form(counts: &[FormCount]) -> Option<PromptForm> {
     Some(counts.iter().rev().max_by_key(|count| count.right)?.form)
 }
@@ -44,10 +58,11 @@ pub(super) fn screened_skill(item: &Item) -> Option<&'static Skill> {
     super::skills().iter().find(|skill| skill.task == name)
 }
 
-/// Rounds of the screening.
+/// The screening as it goes on.
 pub(super) struct Screening {
-    counts: Vec<FormCount>,
-    /// Rounds that were asked.
+    /// Of each form: whether its answers are right. Forms that are open have answers to the same questions.
+    right: Vec<Vec<bool>>,
+    /// Rounds that were looked at.
     rounds: usize,
     /// Of the last round's items: the index of the form.
     last: Vec<usize>,
@@ -55,14 +70,13 @@ pub(super) struct Screening {
 
 impl Screening {
     /// Before the first round; there is nothing to screen where there is one form.
-    pub fn new(forms: &[PromptForm]) -> Self {
-        let counts = forms.iter().map(|&form| FormCount { form, right: 0, asked: 0 }).collect();
-        Screening { counts, rounds: 0, last: Vec::new() }
+    pub fn new(forms: usize) -> Self {
+        Screening { right: vec![Vec::new(); forms], rounds: 0, last: Vec::new() }
     }
 
     /// Items at most.
     pub fn most(forms: usize) -> usize {
-        if forms > 1 { LENGTHS.len() * SCREENED * forms } else { 0 }
+        if forms > 1 { ROUNDS.len() * SCREENED * forms } else { 0 }
     }
 
     /// The next round after the answers to the last one: the same questions in every form that is still open; empty once the best form is known.
@@ -73,37 +87,63 @@ impl Screening {
         sources: &[(PromptForm, Sources)],
     ) -> Vec<Item> {
         for (&form, answer) in self.last.iter().zip(answers) {
-            self.counts[form].right += usize::from(answer.is_some_and(|answer| answer.correct));
-            self.counts[form].asked += 1;
+            self.right[form].push(answer.is_some_and(|answer| answer.correct));
         }
         self.last.clear();
-        let open = |count: &FormCount| count.right == count.asked;
-        let still: Vec<usize> = (0..self.counts.len()).filter(|&form| open(&self.counts[form])).collect();
-        let Some(&length) = LENGTHS.get(self.rounds).filter(|_| still.len() > 1) else { return Vec::new() };
-        self.rounds += 1;
         let mut items = Vec::new();
-        for form in still {
-            let (name, source) = &sources[form];
-            let of_form = questions(source, skills, length).into_iter().map(|item| screened(*name, item));
-            let before = items.len();
-            items.extend(of_form);
-            self.last.extend(std::iter::repeat_n(form, items.len() - before));
+        while items.is_empty()
+            && let Some(&round) = ROUNDS.get(self.rounds)
+        {
+            let open = self.open();
+            let is_first = self.rounds == 0;
+            self.rounds += 1;
+            let is_asked = |form: &usize| is_first || matches!(round, ScreeningRound::Others) || self.has_all(*form);
+            let asked: Vec<usize> = open.into_iter().filter(is_asked).collect();
+            for form in asked.iter().copied().filter(|_| asked.len() > 1) {
+                let (name, source) = &sources[form];
+                let of_form = questions(source, skills, round).into_iter().map(|item| screened(*name, item));
+                items.extend(of_form);
+                self.last.resize(items.len(), form);
+            }
         }
         items
     }
 
-    /// Index of the best form.
+    /// Forms that were asked in every round and are not shown to be worse than the best.
+    fn open(&self) -> Vec<usize> {
+        let best = &self.right[self.best()];
+        let is_open = |form: &usize| {
+            let pairs = PairedCounts::of(best.iter().copied().zip(self.right[*form].iter().copied()));
+            self.right[*form].len() == best.len() && mcnemar(&pairs).exact_p >= WORSE
+        };
+        (0..self.right.len()).filter(is_open).collect()
+    }
+
+    fn has_all(&self, form: usize) -> bool {
+        self.right[form].iter().all(|right| *right)
+    }
+
+    /// Index of the best form: as [`best_form`].
     pub fn best(&self) -> usize {
-        let best = best_form(&self.counts);
-        self.counts.iter().position(|count| Some(count.form) == best).unwrap_or_default()
+        let right = |form: &usize| self.right[*form].iter().filter(|right| **right).count();
+        (0..self.right.len()).rev().max_by_key(right).unwrap_or_default()
     }
 }
 
-/// Questions of a round: of the skills that a small model is likely to have, in turn; of all that are selected where those are not among them.
-fn questions(sources: &Sources, skills: &[&Skill], length: usize) -> Vec<Item> {
+/// Questions of a round: of its skills, in turn.
+fn questions(sources: &Sources, skills: &[&Skill], round: ScreeningRound) -> Vec<Item> {
     // Notations and thinking alone have no skill of their own.
     let all: Vec<&Skill> = super::skills().iter().collect();
-    let asked = screened_skills(if skills.is_empty() { &all[..] } else { skills });
+    let likely = screened_skills(if skills.is_empty() { &all[..] } else { skills });
+    let (asked, length) = match round {
+        ScreeningRound::Likely(length) => (likely, length),
+        ScreeningRound::Others => {
+            let others: Vec<&Skill> = skills.iter().filter(|skill| !likely.contains(skill)).copied().collect();
+            // As far apart as possible, so that all families are among them.
+            let count = others.len().min(SCREENED);
+            ((0..count).map(|turn| others[(2 * turn + 1) * others.len() / (2 * count)]).collect(), 1)
+        }
+    };
     let each = SCREENED.div_ceil(asked.len().max(1));
     let of_skill = |skill: &&Skill| of_skill(sources, skill, length, each).into_iter();
     let mut items: Vec<std::vec::IntoIter<Item>> = asked.iter().map(of_skill).collect();
@@ -111,7 +151,7 @@ fn questions(sources: &Sources, skills: &[&Skill], length: usize) -> Vec<Item> {
     turns.by_ref().take(SCREENED).collect()
 }
 
-/// Of these skills, those that the screening asks.
+/// Of these skills, those that the screening begins with.
 fn screened_skills<'a>(skills: &[&'a Skill]) -> Vec<&'a Skill> {
     let likely = skills.iter().filter(|skill| LIKELY.contains(&skill.short_name().as_str())).copied();
     let likely: Vec<&Skill> = likely.collect();
@@ -128,16 +168,21 @@ fn of_skill(sources: &Sources, skill: &Skill, length: usize, each: usize) -> Vec
     distinct.take(each).collect()
 }
 
-/// Questions of a skill in a round of the screening under these options; 0 where it asks none.
+/// Questions of a skill in a round of the screening under these options, at most; 0 where nothing is screened.
 pub(super) fn screened_of_skill(options: &ProfileOptions, skill: &Skill) -> usize {
-    let asked = screened_skills(&options.skills);
-    let is_asked = options.forms.len() > 1 && asked.contains(&skill);
-    if is_asked { SCREENED.div_ceil(asked.len()) } else { 0 }
+    let likely = screened_skills(&options.skills);
+    let others = options.skills.len() - likely.len();
+    match options.forms.len() {
+        0 | 1 => 0,
+        _ if likely.contains(&skill) => SCREENED.div_ceil(likely.len()),
+        _ => SCREENED.div_ceil(others.max(1)),
+    }
 }
 
 /// Texts of the questions of a skill in all rounds of a screening with so many a round.
 pub(super) fn screened_questions(sources: &Sources, skill: &Skill, each: usize) -> HashSet<String> {
-    let items = LENGTHS.iter().flat_map(|&length| of_skill(sources, skill, length, each));
+    let lengths = ROUNDS.map(|round| if let ScreeningRound::Likely(length) = round { length } else { 1 });
+    let items = lengths.into_iter().flat_map(|length| of_skill(sources, skill, length, each));
     items.map(|item| item.segments.question).collect()
 }
 
@@ -157,19 +202,20 @@ fn screened(form: PromptForm, item: Item) -> Item {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ProfileOptions;
+    use super::super::Family;
     use super::super::options::select;
     use super::*;
     use crate::suite::registry::{Mode, Takes};
 
     const ALL: Takes = Takes { chat: true, turns: true, raw: true };
 
-    /// Asks the screening where each form has so many of a round's answers right; returns the rounds' items and the best form.
-    fn screen(skills: &[&str], right: &[[usize; 3]]) -> (Vec<Vec<Item>>, PromptForm) {
+    /// Asks the screening where each form has so many of a round's answers right, by the length or as others; returns the rounds' items and the best
+    /// form.
+    fn screen(skills: &[&str], right: &[[usize; 4]]) -> (Vec<Vec<Item>>, PromptForm) {
         let (skills, _) = select(skills).unwrap();
         let options = ProfileOptions { skills, forms: PromptForm::of(Mode::Chat, ALL, None), ..Default::default() };
         let sources = Sources::by_form(&options).unwrap();
-        let mut screening = Screening::new(&options.forms);
+        let mut screening = Screening::new(options.forms.len());
         let (mut answers, mut rounds) = (Vec::new(), Vec::new());
         loop {
             let items = screening.next(&answers, &options.skills, &sources);
@@ -187,20 +233,35 @@ mod tests {
         }
     }
 
+    /// Questions of each round, and the best form.
+    fn found(skills: &[&str], right: &[[usize; 4]]) -> (Vec<usize>, String) {
+        let (rounds, best) = screen(skills, right);
+        (rounds.iter().map(Vec::len).collect(), best.to_string())
+    }
+
     #[test]
-    fn the_best_form_is_found_by_short_questions_and_by_longer_ones_where_all_is_right() {
-        let (rounds, best) = screen(&["integers"], &[[6, 0, 0], [0, 0, 0], [17, 0, 0], [18, 0, 0]]);
-        assert_eq!((rounds.len(), rounds[0].len(), best.to_string().as_str()), (1, 4 * SCREENED, "raw+3"));
-        let (rounds, best) = screen(&["integers"], &[[24, 20, 0], [24, 22, 0], [24, 22, 0], [9, 0, 0]]);
-        assert_eq!((rounds.len(), rounds[1].len(), best.to_string().as_str()), (2, 3 * SCREENED, "chat+3"));
-        let (rounds, best) = screen(&["integers"], &[[24, 24, 24]; 4]);
-        assert_eq!((rounds.len(), best.to_string().as_str()), (3, "chat"), "of equals the first");
-        assert!(rounds.iter().map(Vec::len).sum::<usize>() <= Screening::most(4));
+    fn forms_go_on_that_are_not_shown_to_be_worse() {
+        // The first two forms are clearly worse; the other skills decide between the others.
+        let right = [[6, 0, 0, 0], [0, 0, 0, 0], [18, 2, 0, 0], [16, 8, 0, 0]];
+        assert_eq!(found(&["integers"], &right), (vec![4 * SCREENED, 2 * 17], "raw+3".to_owned()));
+        // One form is left after the first round.
+        let right = [[24, 0, 0, 0], [9, 0, 0, 0], [9, 0, 0, 0], [9, 0, 0, 0]];
+        assert_eq!(found(&["integers"], &right), (vec![4 * SCREENED], "chat".to_owned()));
+        // Forms that have all right are told apart by longer questions.
+        let right = [[24, 24, 20, 0], [24, 24, 24, 4], [24, 24, 24, 5], [24, 20, 24, 24]];
+        let rounds = [4, 4, 3, 2].map(|forms| forms * SCREENED);
+        assert_eq!(found(&["integers", "floats"], &right), (rounds.to_vec(), "raw".to_owned()));
+        let (rounds, best) = found(&["integers", "floats"], &[[24; 4]; 4]);
+        assert_eq!((rounds.len(), best.as_str()), (4, "chat"), "of equals the first");
+        assert!(rounds.iter().sum::<usize>() <= Screening::most(4));
+        // No other skill is selected.
+        assert_eq!(found(&["add_Integer"], &[[12; 4]; 4]).0, [4 * SCREENED]);
+        assert_eq!(found(&["notations"], &[[12; 4]; 4]).0, [4 * SCREENED]);
     }
 
     #[test]
     fn every_form_is_asked_the_same_of_skills_that_are_likely() {
-        let (rounds, _) = screen(&["integers", "copy"], &[[0; 3]; 4]);
+        let (rounds, _) = screen(&["integers", "copy"], &[[0; 4]; 4]);
         let asked = |form: usize| -> Vec<(&Value, &str)> {
             let items = &rounds[0][form * SCREENED..(form + 1) * SCREENED];
             items.iter().map(|item| (&item.covariates[SKILL], item.segments.question.as_str())).collect()
@@ -211,13 +272,20 @@ mod tests {
         let distinct: HashSet<&str> = asked(0).into_iter().map(|(_, question)| question).collect();
         assert_eq!(distinct.len(), SCREENED);
         // Skills of the selection where these are not among them.
-        let (rounds, _) = screen(&["copy", "in_text"], &[[0; 3]; 4]);
+        let (rounds, _) = screen(&["copy", "in_text"], &[[0; 4]; 4]);
         assert!(
             rounds[0].iter().all(|item| ["copy", "in_text"].contains(&screened_skill(item).unwrap().task.as_str()))
         );
         // There are nine numbers of one digit to copy: longer ones follow, and none is asked twice.
-        let (rounds, _) = screen(&["copy"], &[[0; 3]; 4]);
+        let (rounds, _) = screen(&["copy"], &[[0; 4]; 4]);
         let distinct: HashSet<&str> = rounds[0].iter().map(|item| item.segments.question.as_str()).collect();
         assert_eq!((rounds[0].len(), distinct.len()), (4 * SCREENED, SCREENED), "{distinct:?}");
+        // The second round has skills of all families, one question each.
+        let all: Vec<&str> = Family::ALL.iter().map(|family| family.name()).collect();
+        let (rounds, _) = screen(&all, &[[0; 4]; 4]);
+        let skills: Vec<&Skill> = rounds[1].iter().take(SCREENED).filter_map(screened_skill).collect();
+        assert!(Family::ALL[..5].iter().all(|family| skills.iter().any(|skill| skill.family == *family)));
+        let distinct: HashSet<&str> = skills.iter().map(|skill| skill.task.as_str()).collect();
+        assert_eq!((rounds[1].len(), distinct.len()), (4 * SCREENED, SCREENED));
     }
 }
