@@ -122,7 +122,7 @@ fn keys(svg: &mut Svg, series: &[String], top: f64) -> f64 {
         svg.text("small", (x, y + thick), Anchor::Start, text);
     }
     let names: Vec<(usize, &str)> = series.iter().map(String::as_str).enumerate().collect();
-    thick + 8.0 + legend(svg, Mark::Bar, &names, 10.0, y + thick + 4.0, WIDTH - 20.0)
+    thick + 12.0 + legend(svg, Mark::Bar, &names, 10.0, y + thick + 8.0, WIDTH - 20.0)
 }
 
 fn draw(svg: &mut Svg, row: &LimitRow, bar: &LimitBar, x: Scale, (from, right): (f64, f64), y: f64) {

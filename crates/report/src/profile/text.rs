@@ -176,20 +176,28 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     text
 }
 
-/// Meaning of the mark, with the steps of the first skills that have it and that the text shows.
+/// Meaning of the mark: the steps of the first skills that have it and that the text shows, then those that do not fall.
 fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
-    let marked: Vec<&&SkillProfile> =
-        skills.iter().filter(|skill| skill.is_stepped() && skill.half().is_some() && !fold.hides(skill)).collect();
-    // The screen is full.
-    if fold == Fold::Intervals && !marked.is_empty() {
-        return Some("* Success falls in steps, which no single number says: the page has them.".to_owned());
+    let marked = skills.iter().filter(|skill| skill.is_stepped() && skill.half().is_some() && !fold.hides(skill));
+    let (falling, rising): (Vec<&&SkillProfile>, Vec<&&SkillProfile>) = marked.partition(|skill| skill.falls);
+    let mut parts = Vec::new();
+    if !falling.is_empty() {
+        let said = |skill: &&&SkillProfile| format!("{} {}", name(skill), steps_text(&skill.steps));
+        // The screen is full.
+        let count = if fold == Fold::Intervals { 0 } else { STEPPED };
+        let shown: Vec<String> = falling.iter().take(count).map(said).collect();
+        let rest = match falling.len().saturating_sub(count) {
+            0 => String::new(),
+            _ if shown.is_empty() => "the page has them".to_owned(),
+            more => format!("; the page has {more} more"),
+        };
+        parts.push(format!("Success falls in steps, which no single number says: {}{rest}.", shown.join("; ")));
     }
-    let said = |skill: &&&SkillProfile| format!("{} {}", name(skill), steps_text(&skill.steps));
-    let shown: Vec<String> = marked.iter().take(STEPPED).map(said).collect();
-    let more = marked.len().saturating_sub(STEPPED);
-    let rest = if more > 0 { format!("; the page has {more} more") } else { String::new() };
-    (!shown.is_empty())
-        .then(|| format!("* Success falls in steps, which no single number says: {}{rest}.", shown.join("; ")))
+    if !rising.is_empty() {
+        let names: Vec<String> = rising.into_iter().map(|skill| name(skill)).collect();
+        parts.push(format!("Success does not fall with the length: {}; the page has it by length.", listed(&names, 4)));
+    }
+    (!parts.is_empty()).then(|| format!("* {}", parts.join(" ")))
 }
 
 /// Meaning of the limits, by the chance of these skills.
@@ -490,7 +498,7 @@ mod tests {
         assert_eq!((cell(shown[0]), cell(shown[1])), ("5.0 (4-6.5)".to_owned(), "5.0 (4-6.5)*".to_owned()));
         assert_eq!(estimate(shown[1]), "5.0*");
         let said = stepped(&shown, Fold::Sure).unwrap();
-        assert!(said.contains("curve: sub 95 % to 3 digits, 60 % to 12, 0 % beyond; mul "), "{said}");
+        assert!(said.contains("says: sub 95 % to 3 digits, 60 % to 12, 0 % beyond; mul "), "{said}");
         assert!(said.ends_with("; the page has 1 more."), "{said}");
         assert_eq!(stepped(&shown[..1], Fold::Sure), None);
         // A share between nearly all and nearly nothing may be chance where its interval is not.
@@ -502,7 +510,11 @@ mod tests {
             limits: vec![Limit { level: 0.5, estimate, low: 7.0, high: f64::INFINITY }; 3],
             ..skill("box", false)
         };
-        assert_eq!((cell(&rising(f64::INFINITY)), cell(&rising(9.0))), ("no limit".into(), "9.0 (7.0->20)*".into()));
+        assert_eq!((cell(&rising(f64::INFINITY)), cell(&rising(9.0))), ("no limit".into(), "9.0 (7->20)*".into()));
+        let both = [shown[1], &rising(9.0)];
+        let said = stepped(&both, Fold::Sure).unwrap();
+        assert!(said.ends_with(" Success does not fall with the length: box; the page has it by length."), "{said}");
+        assert!(!stepped(&both, Fold::Intervals).unwrap().contains("95 %"));
     }
 
     #[test]

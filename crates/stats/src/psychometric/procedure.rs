@@ -19,6 +19,9 @@ const FEWEST: usize = 2 * BATCH;
 /// Level of the test of falling curves. It is looked at after each round, and for every skill.
 const NOT_MONOTONE: f64 = 0.003;
 
+/// Level below which intervals do not assume falling alone: that of all doubts would widen one in ten intervals of curves that fall.
+const UNSURE: f64 = 0.02;
+
 /// Level below which falling is in doubt: lengths with few answers are asked until it is not.
 const DOUBTED: f64 = 0.1;
 
@@ -147,7 +150,7 @@ impl Procedure {
         let falls = test.p > NOT_MONOTONE;
         let fits = falls && check.p >= MISFIT;
         let limit = |expected: Limit| {
-            let Crossing { estimate, low, high } = self.crossing(&counts, expected.level, falls);
+            let Crossing { estimate, low, high } = self.crossing(&counts, expected.level, test.p);
             // A median outside the interval is an artefact of the family.
             let estimate = if fits { expected.estimate.clamp(low, high) } else { estimate };
             Limit { level: expected.level, estimate, low, high }
@@ -158,12 +161,21 @@ impl Procedure {
         Measured { limits, counts, monotone: test, falls, check, fits, steps, narrow }
     }
 
-    /// Crossing of a level of success above chance.
-    fn crossing(&self, counts: &[Counted], level: f64, falls: bool) -> Crossing {
+    /// Crossing of a level of success above chance; `p` is that of the test of the assumption that success never grows. Where that is unlikely, the interval has
+    /// both: that of a curve that never grows, and that of any curve.
+    fn crossing(&self, counts: &[Counted], level: f64, p: f64) -> Crossing {
         let (lengths, chance) = (self.curves.lengths(), self.curves.chance());
         let range = (lengths[0], lengths[lengths.len() - 1]);
         let share = chance + (1.0 - chance) * level;
-        if falls { crossing(counts, share, range) } else { for_good(counts, share, range) }
+        if p <= NOT_MONOTONE {
+            return for_good(counts, share, range);
+        }
+        let falling = crossing(counts, share, range);
+        if p > UNSURE {
+            return falling;
+        }
+        let any = for_good(counts, share, range);
+        Crossing { low: falling.low.min(any.low), high: falling.high.max(any.high), ..falling }
     }
 
     fn is_narrow(&self, low: f64, high: f64) -> bool {
@@ -190,7 +202,7 @@ impl Procedure {
             return self.fewest(left);
         }
         let posterior = self.posterior();
-        let half = self.crossing(&counts, LEVELS[1], true);
+        let half = self.crossing(&counts, LEVELS[1], 1.0);
         if self.asked >= FEWEST && self.is_narrow(half.low, half.high) {
             let p = posterior.check(&counts).p;
             if !(SURE_MISFIT..MISFIT).contains(&p) {
@@ -333,6 +345,20 @@ mod tests {
             }
         }
         assert!(doubted > 0 && ended > 0, "{doubted} {ended}");
+    }
+
+    #[test]
+    fn an_interval_has_what_may_lie_beyond_a_likely_rise() {
+        let curves = Curves::new(&ladder(1, 20), 0.0).unwrap();
+        let mut procedure = Procedure::new(&curves, 1_000, 1.5);
+        for (length, right, asked) in [(1, 2, 5), (3, 0, 6), (4, 4, 4), (5, 0, 5), (7, 0, 5), (9, 0, 5)] {
+            (0..asked).for_each(|number| procedure.add(length, Some(number < right)));
+        }
+        let measured = procedure.measured();
+        assert!(measured.falls && measured.monotone.p <= UNSURE, "{measured:?}");
+        let falling = crossing(&measured.counts, 0.5, (1, 20));
+        let half = measured.limits[1];
+        assert!(falling.high < 5.0 && half.low == falling.low && half.high >= 5.0, "{falling:?} {half:?}");
     }
 
     #[test]

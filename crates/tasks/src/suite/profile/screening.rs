@@ -6,6 +6,7 @@ use earnest_stats::{PairedCounts, mcnemar};
 use serde_json::{Value, json};
 
 use super::question::Sources;
+use super::skill::Source;
 use super::{NAME, ProfileOptions, PromptForm, Skill};
 use crate::suite::{Item, RoundAnswer};
 
@@ -138,7 +139,11 @@ fn questions(sources: &Sources, skills: &[&Skill], round: ScreeningRound) -> Vec
     let (asked, length) = match round {
         ScreeningRound::Likely(length) => (likely, length),
         ScreeningRound::Others => {
-            let others: Vec<&Skill> = skills.iter().filter(|skill| !likely.contains(skill)).copied().collect();
+            let mut others: Vec<&Skill> = skills.iter().filter(|skill| !likely.contains(skill)).copied().collect();
+            // Word problems alone are the same with examples and without.
+            if others.iter().all(|skill| skill.source == Source::WordProblem) {
+                others.clear();
+            }
             // As far apart as possible, so that all families are among them.
             let count = others.len().min(SCREENED);
             ((0..count).map(|turn| others[(2 * turn + 1) * others.len() / (2 * count)]).collect(), 1)
@@ -257,6 +262,7 @@ mod tests {
         // No other skill is selected.
         assert_eq!(found(&["add_Integer"], &[[12; 4]; 4]).0, [4 * SCREENED]);
         assert_eq!(found(&["notations"], &[[12; 4]; 4]).0, [4 * SCREENED]);
+        assert_eq!(found(&["add_Integer", "word_problems"], &[[12; 4]; 4]).0, [4 * SCREENED]);
     }
 
     #[test]
