@@ -39,7 +39,7 @@ pub struct ProfileArgs {
     /// Show the numeracy profile of this stored run, instead of measuring one: its name, or the beginning of it
     #[arg(
         value_name = "RUN",
-        conflicts_with_all = ["prompt", "shots", "skills", "budget", "width", "thinking_budgets", "compare", "new", "events"]
+        conflicts_with_all = ["questions", "seed", "GenerationArgs", "TargetArgs", "WeightArgs", "prompt", "shots", "skills", "budget", "width", "thinking_budgets", "compare", "new", "events"]
     )]
     pub run: Option<String>,
 
@@ -100,7 +100,7 @@ pub struct ProfileArgs {
 
     /// Compare two stored numeracy profiles by their runs, instead of measuring one: both models are asked shared questions at lengths between their
     /// limits
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["skills", "budget", "width", "seed", "thinking_budgets", "prompt", "shots", "new"], help_heading = "Results")]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["GenerationArgs", "TargetArgs", "WeightArgs", "skills", "budget", "width", "seed", "thinking_budgets", "prompt", "shots", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
 
     /// Shared questions of --compare, 24 a skill; 0 compares by the stored answers alone [default: 400]

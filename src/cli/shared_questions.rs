@@ -7,7 +7,7 @@ use earnest_results::store::{FILE_NAME, RunRecord, Store};
 use earnest_results::suites::LocalHost;
 use earnest_results::{RunSettings, Status};
 use earnest_tasks::counted;
-use earnest_tasks::suite::profile::{NAME, ProfileOptions, ProfileSuite};
+use earnest_tasks::suite::profile::{FEWEST_OF_SKILL, NAME, ProfileOptions, ProfileSuite, SHARED_OF_SKILL};
 use earnest_tasks::suite::{Scoring, Suite};
 
 use super::error::CliError;
@@ -41,11 +41,16 @@ pub(super) fn shared_answers(
     profiles: [&NumeracyProfile; 2],
     printer: Printer,
 ) -> Result<Option<Shared>, CliError> {
-    let (seed, shared) = shared_questions(profiles[0], profiles[1], questions);
-    if shared.is_empty() {
+    let folder = &args.results.folder;
+    if questions == 0 {
         return Ok(None);
     }
-    let folder = &args.results.folder;
+    if (1..FEWEST_OF_SKILL).contains(&questions) {
+        let message = format!("--questions {questions} is too few for a skill");
+        return Err(
+            CliError::usage(message).help(format!("a skill gets {FEWEST_OF_SKILL} to {SHARED_OF_SKILL}; 0 asks none"))
+        );
+    }
     if let Some(open) = profiles.iter().find(|profile| !profile.finished) {
         printer.warning(&offered::here(&format!(
             "{} is not finished, so that no shared questions are asked; `earnest resume {0}` finishes it",
@@ -55,7 +60,13 @@ pub(super) fn shared_answers(
     }
     if !profiles[0].asks_as(profiles[1]) {
         // The comparison says how the two are asked alike.
-        printer.warning("the two profiles ask in other prompts, so that no shared questions are asked; the comparison is by the stored answers");
+        printer.warning(
+            "the two profiles are of other versions, so that no shared questions are asked; the comparison is by the stored answers",
+        );
+        return Ok(None);
+    }
+    let (seed, shared) = shared_questions(profiles[0], profiles[1], questions);
+    if shared.is_empty() {
         return Ok(None);
     }
     let mut options = Vec::with_capacity(runs.len());

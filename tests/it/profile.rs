@@ -484,6 +484,20 @@ fn two_models_are_asked_what_their_profiles_leave_open() {
     }
     let html = std::fs::read_to_string(folder.path().join("both.html")).unwrap();
     assert!(html.contains(" is better in ") && html.contains("right, shared questions"));
+    // Options that a stored numeracy profile has no use for are refused; a model from the environment is no mistake.
+    for words in [
+        &["--compare", &one, &other, "--questions", "5"][..],
+        &["--compare", &one, &other, "--budget", "12"],
+        &["--compare", &one, &other, "--temperature", "1"],
+        &[&one, "--model", "moved"],
+        &[&one, "--max-tokens", "3"],
+        &[&one, "--questions", "24"],
+    ] {
+        let refused = run_in(folder.path(), &[&["profile"], words].concat());
+        assert_eq!(code(&refused), 2, "{words:?}: {}", stderr(&refused));
+    }
+    let shown = earnest(folder.path()).args(["profile", &one]).env("EARNEST_MODEL", "moved").output().unwrap();
+    assert_eq!(code(&shown), 0, "{}", stderr(&shown));
     // What was asked is stored: the model is not needed again, unless others are to be asked.
     std::fs::rename(&moved, folder.path().join("away")).unwrap();
     assert_eq!(document(&compare(&["--questions", "48", "--json"]))["pairs"], pairs);

@@ -28,8 +28,9 @@ pub struct LimitDifference {
     pub p_holm: f64,
     /// True if it is below 5 %.
     pub holds: bool,
-    /// The model that is better, 0 for the first: the one with the longer limit, or of equal ones with more right answers.
-    pub better: usize,
+    /// The model that is better if the difference holds, 0 for the first: the one with the longer limit whose interval is beyond that of the other, or with more right
+    /// answers to the shared questions. None where neither says so: curves may differ otherwise than in their limits.
+    pub better: Option<usize>,
     /// p value by the answers of the profiles alone, and that of McNemar's exact test of the pairs, two-sided.
     pub p_profiles: f64,
     pub p_pairs: Option<f64>,
@@ -52,6 +53,8 @@ pub struct Comparison {
     pub floor: usize,
     pub ceiling: usize,
     pub no_limit: usize,
+    /// Skills that one of the two was not asked.
+    pub one_only: usize,
     /// Shared questions that both have answered.
     pub pairs: usize,
     /// Difference of the two besides their models, with the command that asks alike.
@@ -128,6 +131,7 @@ pub fn comparison(one: &NumeracyProfile, other: &NumeracyProfile, shared: Option
         floor: compared.floor,
         ceiling: compared.ceiling,
         no_limit: compared.no_limit,
+        one_only: compared.one_only,
         unlike: asked_alike(one, other),
     }
 }
@@ -140,7 +144,7 @@ fn difference(
 ) -> LimitDifference {
     let pairs = shared.unwrap_or_default();
     let ComparedSkill { skill, limits, p, .. } = compared;
-    let better = match limits[0].estimate.total_cmp(&limits[1].estimate) {
+    let longer = match limits[0].estimate.total_cmp(&limits[1].estimate) {
         std::cmp::Ordering::Greater => 0,
         std::cmp::Ordering::Less => 1,
         std::cmp::Ordering::Equal => {
@@ -149,13 +153,15 @@ fn difference(
         }
     };
     let longer_first =
-        PairedCounts::of(pairs.iter().map(|&(one, other)| if better == 0 { (one, other) } else { (other, one) }));
+        PairedCounts::of(pairs.iter().map(|&(one, other)| if longer == 0 { (one, other) } else { (other, one) }));
     // The interval is that of the second less the first.
     let turned = PairedCounts::of(pairs.iter().map(|&(one, other)| (other, one)));
     let asked = (!pairs.is_empty()).then_some(pairs.len());
     let right = [pairs.iter().filter(|pair| pair.0).count(), pairs.iter().filter(|pair| pair.1).count()];
     let interval = paired_score_interval(&turned, 0.95);
     let together = shared.map_or(*p, |_| with_shared(*p, &longer_first));
+    let is_apart = limits[longer].low > limits[1 - longer].high;
+    let better = Some(longer).filter(|_| is_apart || right[longer] > right[1 - longer]);
     LimitDifference {
         task: skill.task.clone(),
         family: skill.family,
@@ -182,7 +188,7 @@ fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String>
     if !one.asks_as(other) {
         let older = profiles.into_iter().min_by_key(|profile| profile.major())?;
         return Some(format!(
-            "The prompts are unlike: {} is a profile of version {} and {} one of version {}, which ask in other prompts. `earnest profile {}`, with the other options of that run, measures the older one again.",
+            "The prompts are unlike: {} is a profile of version {} and {} one of version {}, which choose their prompts otherwise. `earnest profile {}`, with the other options of that run, measures the older one again.",
             labels[0], one.version, labels[1], other.version, older.source
         ));
     }
@@ -228,14 +234,22 @@ impl Comparison {
 
     /// Verdict in a sentence, with the names of the two models.
     pub fn verdict(&self, names: [&str; 2]) -> String {
-        let better = [0, 1].map(|model| self.holding().filter(|one| one.better == model).count());
-        let open = self.differences.len() - better[0] - better[1];
+        let better = [0, 1].map(|model| self.holding().filter(|one| one.better == Some(model)).count());
+        let open = self.differences.len() - self.holding().count();
+        let otherwise = self.holding().filter(|one| one.better.is_none()).count();
         if self.differences.is_empty() {
             return format!("{} and {} have no skill that can be compared.", names[0], names[1]);
         }
+        // The first words of a verdict say what it may come from.
+        let prompts = if self.unlike.is_some() { "Asked in unlike prompts, " } else { "" };
+        let differ = match otherwise {
+            0 => String::new(),
+            count => format!("; in {count} they differ, but not shown in which direction"),
+        };
         if better == [0, 0] {
-            let open = counted(open, "skill");
-            return format!("Neither {} nor {} is shown to be better: nothing holds in {open}.", names[0], names[1]);
+            let neither = if prompts.is_empty() { "Neither" } else { "neither" };
+            let open = if open > 0 { format!("; nothing holds in {}", counted(open, "skill")) } else { String::new() };
+            return format!("{prompts}{neither} {} nor {} is shown to be better{differ}{open}.", names[0], names[1]);
         }
         // The one that is better in more skills comes first.
         let [more, fewer] = if better[1] > better[0] { [1, 0] } else { [0, 1] };
@@ -248,7 +262,7 @@ impl Comparison {
             1 => "; in the other one nothing holds".to_owned(),
             open => format!("; in the other {open} nothing holds"),
         };
-        format!("{} is better in {}, {second}{rest}.", names[more], counted(better[more], "skill"))
+        format!("{prompts}{} is better in {}, {second}{differ}{rest}.", names[more], counted(better[more], "skill"))
     }
 
     /// Skills that are not compared, in a sentence; none if all are.
@@ -257,10 +271,11 @@ impl Comparison {
             (self.floor, "below the shortest length in both"),
             (self.ceiling, "beyond the longest length in both"),
             (self.no_limit, "not falling with the length in one of them"),
+            (self.one_only, "asked of one of them alone"),
         ];
         let said: Vec<String> =
             parts.iter().filter(|one| one.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
-        let count = self.floor + self.ceiling + self.no_limit;
+        let count = self.floor + self.ceiling + self.no_limit + self.one_only;
         let are = agreeing(count, "is", "are");
         (count > 0).then(|| format!("{} {are} not compared: {}.", counted(count, "skill"), said.join(", ")))
     }
@@ -282,8 +297,8 @@ impl Comparison {
             }
         };
         format!(
-            "Both were asked {} that neither had, in {} that the numeracy profiles left open, at lengths between the limits. p combines them (McNemar's exact test) with the \
-             earlier answers (likelihood ratio of one curve; of a skill without shared questions these alone), after {family}.{more}",
+            "Both were asked {} with further numbers, in {} that the numeracy profiles left open, at lengths between the limits. p combines them (McNemar's exact test, one-sided; 1 \
+             where none was asked) with the earlier answers (likelihood ratio of one curve), after {family}.{more}",
             counted(self.pairs, "question"),
             counted(asked, "skill"),
         )
@@ -307,7 +322,7 @@ mod tests {
         let alone = comparison(&one, &other, None);
         assert_eq!((alone.differences.len(), alone.floor, alone.pairs), (2, 1, 0));
         assert!(alone.holding().next().is_none(), "{:?}", alone.differences);
-        assert_eq!(alone.verdict(["A", "B"]), "Neither A nor B is shown to be better: nothing holds in 2 skills.");
+        assert_eq!(alone.verdict(["A", "B"]), "Neither A nor B is shown to be better; nothing holds in 2 skills.");
         assert_eq!(alone.left_out().unwrap(), "1 skill is not compared: 1 below the shortest length in both.");
         let task = alone.differences[0].task.clone();
         let (seed, questions) = shared_questions(&one, &other, 24);
@@ -317,7 +332,7 @@ mod tests {
         let shared = answers(&task, &[[(true, false); 11], [(true, true); 11]].concat());
         let found = comparison(&one, &other, Some(&shared));
         let first = &found.differences[0];
-        assert!(first.holds && first.better == 0 && first.p < first.p_profiles, "{first:?}");
+        assert!(first.holds && first.better == Some(0) && first.p < first.p_profiles, "{first:?}");
         assert_eq!((first.pairs, first.right, first.difference), (Some(22), Some([22, 11]), Some(0.5)));
         assert!(first.low.unwrap() > 0.2 && first.high.unwrap() < 0.75, "{first:?}");
         assert_eq!(found.differences[1].pairs, None);
@@ -325,7 +340,7 @@ mod tests {
         // Turned round, the same.
         let turned = answers(&task, &[[(false, true); 11], [(true, true); 11]].concat());
         let turned = &comparison(&other, &one, Some(&turned)).differences[0];
-        assert_eq!((turned.better, turned.p, turned.right), (1, first.p, Some([11, 22])));
+        assert_eq!((turned.better, turned.p, turned.right), (Some(1), first.p, Some([11, 22])));
         assert!((turned.low.unwrap() + first.high.unwrap()).abs() < 1e-9);
         // Answers against the limits are no evidence for them.
         let against = answers(&task, &[(false, true); 22]);
@@ -340,6 +355,8 @@ mod tests {
         other.form = Some("chat+3".to_owned());
         let said = comparison(&one, &other, None).unlike.unwrap();
         assert!(said.contains("A was asked as raw text and B by chat with 3 worked examples"), "{said}");
+        let verdict = comparison(&one, &other, None).verdict(["A", "B"]);
+        assert!(verdict.starts_with("Asked in unlike prompts, neither A nor B"), "{verdict}");
         assert!(
             said.contains("`earnest profile --model B.gguf --prompt raw --shots 0`, with the other options"),
             "{said}"

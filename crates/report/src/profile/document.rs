@@ -66,15 +66,19 @@ pub struct NumeracyProfile {
     pub(super) version: String,
 }
 
-/// Share of right answers to the screening in a form of prompts, with its 95 % interval.
+/// Right answers to the screening in a form of prompts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FormShare {
     pub form: String,
     /// The form for people.
     pub title: String,
+    /// Right answers, and questions asked, those without an answer included; forms that are not shown to be worse are asked more.
     pub right: usize,
-    /// Questions asked, those without an answer included; forms that have all right are asked longer ones too.
     pub asked: usize,
+    /// The same of the first round, which every form has.
+    pub first_right: usize,
+    pub first_asked: usize,
+    /// Share of right answers to the first round, with its 95 % interval.
     pub share: f64,
     pub low: f64,
     pub high: f64,
@@ -95,6 +99,8 @@ pub struct SkillProfile {
     pub limits: Vec<Limit>,
     /// False if success does not fall with the length: `counts` say what there is.
     pub falls: bool,
+    /// p value of the test of that: intervals assume falling alone where it is above 0.04.
+    pub p_falls: f64,
     /// False if success does not fall, or falls otherwise than in one smooth curve: `steps` say how.
     pub fits: bool,
     /// Share of answers simulated from such curves that look as little like one as these.
@@ -129,15 +135,13 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     let mut notations = Notations::default();
     let mut thinking = ThinkingAnswers::default();
     let mut asked = 0;
-    let count = |&form: &PromptForm| FormCount { form, right: 0, asked: 0 };
-    let mut forms: Vec<FormCount> = options.forms.iter().map(count).collect();
+    let mut forms: Vec<FormCount> = options.forms.iter().map(|&form| FormCount::new(form)).collect();
     for sample in store.samples(run, Filter::default()).indexed() {
         let (index, sample) = sample?;
         tokens += sample.completion.as_ref().map_or(0, |completion| completion.tokens() as u64);
         let screened = PromptForm::of_task(&sample.task);
         if let Some(count) = forms.iter_mut().find(|count| Some(count.form) == screened) {
-            count.asked += 1;
-            count.right += usize::from(sample.score.as_ref().is_some_and(|score| score.correct));
+            count.add(&sample.covariates, sample.score.as_ref().is_some_and(|score| score.correct));
         }
         let length = sample.covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok());
         let (Some(score), Some(length)) = (&sample.score, length) else {
@@ -192,16 +196,20 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
 /// Options of a command that asks the model of a run again.
 fn model_options(manifest: &Manifest) -> String {
     match &manifest.settings.endpoint {
-        Some(endpoint) => format!("--base-url {} --model-name {}", quoted(&endpoint.base_url), quoted(&endpoint.model)),
+        Some(endpoint) => {
+            let (url, name) = (quoted(&endpoint.base_url), quoted(&endpoint.model));
+            format!("--engine openai --base-url {url} --model-name {name}")
+        }
         None => format!("--model {}", quoted(&manifest.model.path)),
     }
 }
 
 fn form_share(count: &FormCount) -> Option<FormShare> {
-    let FormCount { form, right, asked } = *count;
-    let share = wilson(right as f64, asked as f64, Z95)?;
+    let FormCount { form, right, asked, first_right, first_asked } = *count;
+    let share = wilson(first_right as f64, first_asked as f64, Z95)?;
     let (title, form) = (form.title(), form.to_string());
-    Some(FormShare { form, title, right, asked, share: share.value, low: share.low, high: share.high })
+    let (low, high) = (share.low, share.high);
+    Some(FormShare { form, title, right, asked, first_right, first_asked, share: share.value, low, high })
 }
 
 fn skill(result: &SkillResult) -> SkillProfile {
@@ -216,6 +224,7 @@ fn skill(result: &SkillResult) -> SkillProfile {
         asked: measured.counts.iter().map(|one| one.asked).sum(),
         limits: measured.limits.clone(),
         falls: measured.falls,
+        p_falls: measured.monotone.p,
         fits: measured.fits,
         p_fits: measured.check.p,
         steps: measured.steps.clone(),
@@ -249,11 +258,11 @@ impl SkillProfile {
     }
 
     /// True where a single limit does not say it all: success grows with the length somewhere, or is shown to stay between nearly all and nearly nothing over a
-    /// step. A sharp end is no smooth curve either, but one limit describes it.
+    /// step after the first. A sharp end, after lapses or not, is no smooth curve either, but one limit describes it.
     pub(super) fn is_stepped(&self) -> bool {
         let known = |share: f64| (share - self.chance) / (1.0 - self.chance);
         let is_between = |step: &Step| known(step.low) > NEARLY_NONE && known(step.high) < NEARLY_ALL;
-        !self.falls || (!self.fits && self.steps.iter().any(is_between))
+        !self.falls || (!self.fits && self.steps.iter().skip(1).any(is_between))
     }
 
     /// False for a limit that success never falls through for good.

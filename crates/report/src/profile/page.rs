@@ -38,8 +38,8 @@ pub fn page(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Result<St
     section(
         "prompt",
         "What the prompt costs",
-        "Every form of prompt gets the same sums, differences and products of one digit. Forms that are not shown to be worse than the best get short questions of the other skills, \
-         those that have all of these right longer ones, too: their per cent are then of more questions. The profile is asked in the form with most right answers, of equals the first. Intervals are 95 %.",
+        "Every form of prompt gets the same short questions first (sums, differences and products of one digit, where they are among the skills). Forms that are not shown to be worse than the best are asked more: short \
+         questions of other skills, and longer ones where all is right. The profile is asked in the form with most right answers, of equals the first. Intervals are 95 %.",
         each(screening)?,
     );
     section("differences", "Differences that hold", "", held(profiles, comparison, &labels)?);
@@ -115,7 +115,9 @@ fn all_limits(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Markup 
         _ => String::new(),
     };
     let profiles: Value = profiles.iter().enumerate().map(facts).collect();
-    html("limits.html", context!(profiles, verdict, unlike => &comparison.unlike, panels))
+    // Commands stand between backticks.
+    let unlike = comparison.unlike.as_ref().map(|text| text.split('`').collect::<Value>());
+    html("limits.html", context!(profiles, verdict, unlike, panels))
 }
 
 /// Bounds of a skill's lengths.
@@ -246,9 +248,11 @@ pub(super) fn points([difference, low, high]: [f64; 3], holds: bool) -> Value {
 fn screening(profile: &NumeracyProfile) -> Markup {
     let row = |one: &FormShare| {
         let [low, high] = [one.low, one.high].map(|end| format!("{:.0}", 100.0 * end));
-        let (right, share) = (format!("{}/{}", one.right, one.asked), format!("{:.0}", 100.0 * one.share));
+        let first = format!("{}/{}", one.first_right, one.first_asked);
+        let all = format!("{}/{}", one.right, one.asked);
+        let (share, interval) = (format!("{:.0}", 100.0 * one.share), format!("[{low}, {high}]"));
         let asked = Some(&one.form) == profile.form.as_ref();
-        context!(title => &one.title, right, share, interval => format!("[{low}, {high}]"), asked)
+        context!(title => &one.title, first, share, interval, all, asked)
     };
     html("screening.html", context!(forms => profile.screening.iter().map(row).collect::<Value>()))
 }
@@ -352,9 +356,13 @@ mod tests {
                 false => LIMITS.map(|limit| Limit { estimate: f64::INFINITY, high: f64::INFINITY, ..limit }).to_vec(),
             },
             falls,
+            p_falls: 1.0,
             fits: falls && task != "mul",
             p_fits: 0.5,
-            steps: vec![Step { from: 1, to: 3, right: 3, asked: 4, share: 0.75, low: 0.3, high: 0.85 }],
+            steps: vec![
+                Step { from: 1, to: 1, right: 2, asked: 2, share: 1.0, low: 0.3, high: 1.0 },
+                Step { from: 2, to: 3, right: 3, asked: 4, share: 0.75, low: 0.3, high: 0.85 },
+            ],
             narrow: false,
             counts: vec![Counted { length: 1, right: 3, asked: 4 }],
         }
@@ -419,7 +427,17 @@ mod tests {
 
     fn form(form: &str, right: usize) -> FormShare {
         let (title, share) = (format!("<{form}>"), right as f64 / 24.0);
-        FormShare { form: form.to_owned(), title, right, asked: 24, share, low: share - 0.1, high: share + 0.1 }
+        FormShare {
+            form: form.to_owned(),
+            title,
+            right,
+            asked: 24,
+            first_right: right,
+            first_asked: 24,
+            share,
+            low: share - 0.1,
+            high: share + 0.1,
+        }
     }
 
     fn fullest(model: &str) -> NumeracyProfile {
@@ -474,7 +492,7 @@ mod tests {
             p: 0.00001,
             p_holm: 0.00001,
             holds: true,
-            better: 0,
+            better: Some(0),
             p_profiles: 0.01,
             p_pairs: Some(0.001),
             pairs: Some(24),
@@ -483,22 +501,25 @@ mod tests {
             low: Some(0.5),
             high: Some(0.875),
         };
-        let alone = LimitDifference { pairs: None, right: None, difference: None, better: 1, ..differs.clone() };
-        let comparison = Comparison { differences: vec![differs, alone], pairs: 24, floor: 1, ..Comparison::default() };
+        let alone = LimitDifference { pairs: None, right: None, difference: None, better: Some(1), ..differs.clone() };
+        let unlike = Some("Unlike <A>: `earnest profile --model <A>` asks.".to_owned());
+        let differences = vec![differs, alone];
+        let comparison = Comparison { differences, pairs: 24, floor: 1, unlike, ..Comparison::default() };
         let html = page(&[&fullest("<A>"), &fullest("B")], &comparison).unwrap();
         assert_eq!(parts(&html), PARTS);
         for part in [
-            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples, the best of 2 prompts in short questions: raw+3 17/24, chat 6/24. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
-            "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td></td>",
-            "<td class=\"num\">17/24</td><td class=\"num\">71 <small>[61, 81]</small></td><td>asked</td>",
+            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples. Short questions right: raw+3 17/24, chat 6/24. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
+            "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td class=\"num\">6/24</td><td></td>",
+            "<td class=\"num\">17/24</td><td class=\"num\">71 <small>[61, 81]</small></td><td class=\"num\">17/24</td><td>asked</td>",
             "≠ marks differences that hold after Holm's adjustment.</span></p>",
-            "<p><b>&lt;A&gt; is better in 1 skill, B in 1.</b></p>",
-            "<p>Both were asked 24 questions that neither had, in 1 skill that",
+            "<p><b>Asked in unlike prompts, &lt;A&gt; is better in 1 skill, B in 1.</b></p>",
+            "<p>Unlike &lt;A&gt;: <code>earnest profile --model &lt;A&gt;</code> asks.</p>",
+            "<p>Both were asked 24 questions with further numbers, in 1 skill that",
             "<p>1 skill is not compared: 1 below the shortest length in both.</p>",
             "<td class=\"num\">5.0 (4-6)</td><td class=\"num\">&lt;1 (&lt;1-2)</td><td class=\"num\">20, 2 of 24</td><td class=\"num\">+75 <small>[+50, +88]</small></td><td class=\"num\">&lt;0.0001</td>",
             "<td class=\"num\">not asked</td><td class=\"num\"></td>",
             "<li><b>&lt;A&gt;</b> &lt;rev&gt; <small>Integers (NUPA)</small>: right by length 1: 3/4</li>",
-            "<li><b>B</b> &lt;mul&gt; <small>Integers (NUPA)</small>: 75 % at every length <small>1-3: 3/4 [30, 85]</small></li>",
+            "<li><b>B</b> &lt;mul&gt; <small>Integers (NUPA)</small>: 100 % to 1 digit, 75 % beyond <small>1: 2/2 [30, 100], 2-3: 3/4 [30, 85]</small></li>",
             "<td class=\"num\">5.0 (4-6)*</td>",
             "<h3>B</h3><div class=\"anatomy\"><figure>",
             "<p>First missed carry or borrow, by position from the right: 2: 2.</p>",

@@ -117,12 +117,12 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     );
     text += &wrap(&heading, width, "");
     text += &wrap(&prompt(profile), width, "");
-    if !asked.is_empty() {
-        text += &wrap(&meaning(&asked), width, "");
-    }
     let (mut rows, mut tasks): (Vec<String>, Vec<String>) = Default::default();
-    text += &nupa(&asked, width, fold, &mut rows);
-    text += &bench(&asked, width, fold, &mut tasks);
+    let tables = nupa(&asked, width, fold, &mut rows) + &bench(&asked, width, fold, &mut tasks);
+    if !asked.is_empty() {
+        text += &wrap(&meaning(&asked, tables.contains(" (")), width, "");
+    }
+    text += &tables;
     let words = asked.iter().filter(|skill| matches!(skill.family, Family::WordProblems | Family::Text));
     let words: Vec<String> = words.map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
     if !words.is_empty() {
@@ -133,7 +133,8 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
         [("NUPA", rows, 10), ("Arithmetic-Bench", tasks, 5)].into_iter().filter(|(_, names, _)| !names.is_empty());
     let hidden: Vec<String> = hidden.map(|(suite, names, most)| format!("{suite} {}", listed(&names, most))).collect();
     if !hidden.is_empty() {
-        text += &wrap(&format!("Below the shortest length: {}.", hidden.join("; ")), width, "");
+        let sure = if fold == Fold::Sure { "Below the shortest length" } else { "Probably below the shortest length" };
+        text += &wrap(&format!("{sure}: {}.", hidden.join("; ")), width, "");
     }
     let mut sentences: Vec<String> = stepped(&asked, fold).into_iter().collect();
     if asked.iter().any(|skill| skill.half().is_none()) {
@@ -191,7 +192,7 @@ fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
             _ if shown.is_empty() => "the page has them".to_owned(),
             more => format!("; the page has {more} more"),
         };
-        parts.push(format!("Success falls in steps, which no single number says: {}{rest}.", shown.join("; ")));
+        parts.push(format!("Success seems to fall in steps, which no single number says: {}{rest}.", shown.join("; ")));
     }
     if !rising.is_empty() {
         let names: Vec<String> = rising.into_iter().map(|skill| name(skill)).collect();
@@ -200,8 +201,8 @@ fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
     (!parts.is_empty()).then(|| format!("* {}", parts.join(" ")))
 }
 
-/// Meaning of the limits, by the chance of these skills.
-fn meaning(skills: &[&SkillProfile]) -> String {
+/// Meaning of the limits, with their intervals or without, by the chance of these skills.
+fn meaning(skills: &[&SkillProfile], has_intervals: bool) -> String {
     let halfway = |skill: &SkillProfile| 100.0 * (1.0 + skill.chance) / 2.0;
     // The largest chance of a skill of which there is one, for an example.
     let certain = skills.iter().find(|skill| skill.chance == 0.0);
@@ -209,14 +210,15 @@ fn meaning(skills: &[&SkillProfile]) -> String {
         skills.iter().rev().filter(|skill| skill.chance > 0.0).max_by(|one, other| one.chance.total_cmp(&other.chance));
     let of = |skill: &&SkillProfile| format!("{} {:.0} %", skill.title, halfway(skill));
     let examples: Vec<String> = certain.iter().chain(lucky.iter()).map(|skill| of(skill)).collect();
-    format!("Digits at which success is halfway from 100 % to chance ({}), 95 % intervals:", examples.join(", "))
+    let intervals = if has_intervals { ", 95 % intervals" } else { "" };
+    format!("Digits at which success is halfway from 100 % to chance ({}){intervals}:", examples.join(", "))
 }
 
-/// Form of the prompts, and right answers to the screening in each, the best one first.
+/// Form of the prompts, and right answers to the screening in each, the one that is asked first.
 pub(super) fn prompt(profile: &NumeracyProfile) -> String {
-    let share = |one: &super::FormShare| format!("{} {}/{}", one.form, one.right, one.asked);
+    let first = |one: &super::FormShare| format!("{} {}/{}", one.form, one.first_right, one.first_asked);
     let Some(form) = profile.asked_form() else {
-        let found: Vec<String> = profile.screening.iter().map(share).collect();
+        let found: Vec<String> = profile.screening.iter().map(first).collect();
         return match found.is_empty() {
             true => "The screening of prompts is not over.".to_owned(),
             false => format!("The screening of prompts is not over: {} right.", found.join(", ")),
@@ -225,10 +227,16 @@ pub(super) fn prompt(profile: &NumeracyProfile) -> String {
     if profile.screening.is_empty() {
         return format!("Asked {}; no other form of prompts was tried.", form.title());
     }
+    if profile.screening.iter().all(|one| one.right == 0) {
+        return format!("Asked {}: no form of prompts had a short question right.", form.title());
+    }
     let mut forms: Vec<&super::FormShare> = profile.screening.iter().collect();
     forms.sort_by_key(|one| (Some(&one.form) != profile.form.as_ref(), std::cmp::Reverse(one.right)));
-    let shares: Vec<String> = forms.iter().map(|one| share(one)).collect();
-    format!("Asked {}, the best of {} prompts in short questions: {}.", form.title(), forms.len(), shares.join(", "))
+    let shares: Vec<String> = forms.iter().map(|one| first(one)).collect();
+    let more = forms.iter().filter(|one| one.asked > one.first_asked);
+    let more: Vec<String> = more.map(|one| format!("{} {}/{}", one.form, one.right, one.asked)).collect();
+    let more = if more.is_empty() { String::new() } else { format!("; with others: {}", more.join(", ")) };
+    format!("Asked {}. Short questions right: {}{more}.", form.title(), shares.join(", "))
 }
 
 /// Verdicts on notations: differences that hold, then those that are alike, then those that are not decided.
@@ -238,7 +246,9 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
     let name = |one: &NotationResult| one.notation.title().to_owned();
     // The notations of a difference stand together, the largest loss first.
     let mut differences: Vec<(i64, Vec<String>)> = Vec::new();
-    for one in profile.notations.iter().filter(|one| one.verdict == Some(NotationVerdict::Differs)) {
+    let differing = profile.notations.iter().filter(|one| one.verdict == Some(NotationVerdict::Differs));
+    let (lost, differing): (Vec<_>, Vec<_>) = differing.partition(|one| one.right == 0);
+    for one in differing {
         let points = (100.0 * one.difference.unwrap_or_default()).round() as i64;
         match differences.iter_mut().find(|(known, _)| *known == points) {
             Some((_, names)) => names.push(name(one)),
@@ -246,8 +256,11 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
         }
     }
     differences.sort_by_key(|(points, _)| *points);
-    let mut parts: Vec<String> =
-        differences.iter().map(|(points, names)| format!("{points:+} points {}", names.join(", "))).collect();
+    let mut parts: Vec<String> = Vec::new();
+    if !lost.is_empty() {
+        parts.push(format!("none right {}", lost.into_iter().map(name).collect::<Vec<_>>().join(", ")));
+    }
+    parts.extend(differences.iter().map(|(points, names)| format!("{points:+} points {}", names.join(", "))));
     let of = |verdict: NotationVerdict| -> Vec<String> {
         profile.notations.iter().filter(|one| one.verdict == Some(verdict)).map(name).collect()
     };
@@ -278,7 +291,9 @@ fn errors(profile: &NumeracyProfile) -> String {
     }
     let share = |share: &super::ClassShare| {
         let [value, low, high] = [share.share, share.low, share.high].map(|part| 100.0 * part);
-        let chance = share.chance.map_or_else(String::new, |chance| format!("; {:.0} by chance", 100.0 * chance));
+        // Of what fits no class, chance would read as if it were to be expected.
+        let chance = share.chance.filter(|_| share.class != ErrorClass::Other);
+        let chance = chance.map_or_else(String::new, |chance| format!("; {:.0} by chance", 100.0 * chance));
         format!("{} {value:.0} % ({low:.0}-{high:.0}{chance})", share.class.title())
     };
     let (other, classes): (Vec<_>, Vec<_>) = anatomy.classes.iter().partition(|one| one.class == ErrorClass::Other);
@@ -487,6 +502,7 @@ mod tests {
             limits: vec![Limit { level: 0.5, estimate: 5.0, low: 4.0, high: 6.5 }; 3],
             falls: true,
             fits,
+            p_falls: 1.0,
             p_fits: if fits { 0.6 } else { 0.01 },
             steps: if fits { Vec::new() } else { vec![step(1, 3, 0.95), step(4, 12, 0.6), step(13, 20, 0.0)] },
             narrow: true,
@@ -502,8 +518,12 @@ mod tests {
         assert!(said.ends_with("; the page has 1 more."), "{said}");
         assert_eq!(stepped(&shown[..1], Fold::Sure), None);
         // A share between nearly all and nearly nothing may be chance where its interval is not.
-        let unsure = SkillProfile { steps: vec![Step { high: 0.95, ..step(1, 12, 0.6) }], ..skills[1].clone() };
-        assert_eq!((mark(&unsure), mark(&skills[1])), ("", "*"));
+        let of = |steps: &[Step]| SkillProfile { steps: steps.to_vec(), ..skills[1].clone() };
+        let (all, none) = (step(1, 3, 0.95), step(13, 20, 0.0));
+        assert_eq!(mark(&of(&[all, Step { high: 0.95, ..step(4, 12, 0.6) }, none])), "");
+        assert_eq!(mark(&of(&[all, step(4, 12, 0.6), none])), "*");
+        // One limit describes a sharp end, after lapses too.
+        assert_eq!(mark(&of(&[step(1, 12, 0.6), none])), "");
         // What grows to the end has no limit; what grows and falls for good has one.
         let rising = |estimate| SkillProfile {
             falls: false,

@@ -160,7 +160,7 @@ pub struct Model {
 }
 
 /// Kinds of curves by name; those from [`RISING`] on do not fall.
-pub const KINDS: [&str; 9] = [
+pub const KINDS: [&str; 10] = [
     "logistic in log length",
     "Weibull",
     "logistic in length",
@@ -170,6 +170,7 @@ pub const KINDS: [&str; 9] = [
     "steps of three digits",
     "bump (not falling)",
     "dip (not falling)",
+    "late start (not falling)",
 ];
 
 pub const RISING: usize = 7;
@@ -200,10 +201,15 @@ impl Model {
                 let from = between(2.0, 0.3 * longest).max(2.5);
                 Truth::Bump { from, to: from * between(1.8, 3.0) }
             }
-            _ => {
+            8 => {
                 let from = between(2.0, 0.3 * longest).max(2.5);
                 let to = from * between(1.6, 2.2);
                 Truth::Dip { from, to, last: (to * between(1.5, 3.0)).min(longest) }
+            }
+            // The shortest numbers alone are hard.
+            _ => {
+                let from = between(1.1, 3.0);
+                Truth::Bump { from, to: between((3.0 * from).log2(), longest.log2()).exp2() }
             }
         };
         let chance = [0.0, 0.0, 0.0, 0.1, 0.5][(between(0.0, 5.0) as usize).min(4)];

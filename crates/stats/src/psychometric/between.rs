@@ -11,7 +11,7 @@ use crate::{PairedCounts, holm};
 pub const SHARED_OF_SKILL: usize = 24;
 
 /// Shared questions of the last skill, for which fewer are left.
-const FEWEST_OF_SKILL: usize = 12;
+pub const FEWEST_OF_SKILL: usize = 12;
 
 /// Level at which a difference holds, after Holm's adjustment.
 pub const DIFFERENCE_LEVEL: f64 = 0.05;

@@ -4,14 +4,11 @@
 //! tokens. The interval of a limit assumes only that success never grows with the length: a length stays in it while some curve that is
 //! at least at the level up to that length, and at most beyond, is hardly less likely than the best curve of all (M. Banerjee and J. A. Wellner,
 //! Likelihood ratio tests for monotone functions, Annals of Statistics 29 (2001), 1699-1731).
-use super::isotonic::{Counted, falling, ln_likelihood};
+use super::isotonic::{Counted, falling, ln_likelihood, pools};
 
 /// Twice the logarithm of the likelihood ratio up to which a length stays in an interval. Lengths are chosen by the answers and answers are few, so no
 /// limit distribution holds: this is the value at which intervals cover plateaus, steps and cuts (`psychometric_coverage`).
 const RATIO: f64 = 3.3;
-
-/// Fewest answers of a pool of neighbouring lengths where success does not fall: in fewer, one slip would be a limit.
-const POOLED: usize = 6;
 
 /// Length at which a curve falls through a share, with its 95 % interval: 0 is below the shortest length, infinity beyond the longest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,22 +103,6 @@ pub fn for_good(counts: &[Counted], share: f64, range: (usize, usize)) -> Crossi
         (Some(before), Some(next)) => libm::sqrt(before.length as f64 * next[0].length as f64),
     };
     Crossing { estimate: estimate.clamp(low, high), low, high }
-}
-
-/// Neighbouring lengths, as many together as have some answers; what is left at the end belongs to the last pool.
-fn pools(counts: &[Counted]) -> Vec<&[Counted]> {
-    let asked = |part: &[Counted]| part.iter().map(|one| one.asked).sum::<usize>();
-    let (mut pools, mut from) = (Vec::new(), 0);
-    for to in 1..=counts.len() {
-        if asked(&counts[from..to]) >= POOLED && (asked(&counts[to..]) >= POOLED || to == counts.len()) {
-            pools.push(&counts[from..to]);
-            from = to;
-        }
-    }
-    if from < counts.len() {
-        pools.push(&counts[from..]);
-    }
-    pools
 }
 
 #[cfg(test)]

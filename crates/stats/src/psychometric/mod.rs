@@ -35,7 +35,7 @@ mod posterior;
 mod procedure;
 mod steps;
 
-pub use between::{Between, DIFFERENCE_LEVEL, SHARED_OF_SKILL, share_out, spread_over, with_shared};
+pub use between::{Between, DIFFERENCE_LEVEL, FEWEST_OF_SKILL, SHARED_OF_SKILL, share_out, spread_over, with_shared};
 pub use check::ShapeCheck;
 pub use crossing::{Crossing, crossing, for_good};
 pub use curve::Curves;

@@ -17,13 +17,13 @@ pub const LEVELS: [f64; 3] = [0.9, 0.5, 0.1];
 const FEWEST: usize = 2 * BATCH;
 
 /// Level of the test of falling curves. It is looked at after each round, and for every skill.
-const NOT_MONOTONE: f64 = 0.003;
+const NOT_MONOTONE: f64 = 0.006;
 
-/// Level below which intervals do not assume falling alone: that of all doubts would widen one in ten intervals of curves that fall.
-const UNSURE: f64 = 0.02;
+/// Level below which intervals do not assume falling alone: that of all doubts would widen many intervals of curves that fall.
+const UNSURE: f64 = 0.04;
 
 /// Level below which falling is in doubt: lengths with few answers are asked until it is not.
-const DOUBTED: f64 = 0.1;
+const DOUBTED: f64 = 0.2;
 
 /// Level of the check of the shape, and that from which a misfit is beyond doubt: between them questions go on.
 const MISFIT: f64 = 0.1;

@@ -36,7 +36,7 @@ pub use notation_rounds::{FIRST_PAIRS, PAIRS, notation_p};
 pub use options::{BUDGET, ProfileOptions, THINKING, WIDTH};
 pub use registration::Registration;
 pub use screening::{FormCount, SCREENED, best_form};
-pub use shared::{ComparedSkill, ComparedSkills, SHARED, compared_skills};
+pub use shared::{ComparedSkill, ComparedSkills, FEWEST_OF_SKILL, SHARED, SHARED_OF_SKILL, compared_skills};
 pub use shared_question::SharedQuestions;
 pub use skill::{Family, Skill, SkillError, skills};
 pub use suite::ProfileSuite;

@@ -1,5 +1,5 @@
 //! The screening of prompts, which finds the form in which a model is best.
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use earnest_stats::psychometric::ladder;
 use earnest_stats::{PairedCounts, mcnemar};
@@ -38,13 +38,36 @@ const WORSE: f64 = 0.05;
 /// Covariate of the screening's items with the skill that they ask.
 const SKILL: &str = "skill";
 
+/// Covariate with the number of the round, from 1.
+const ROUND: &str = "round";
+
 /// Answers to the screening in a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormCount {
     pub form: PromptForm,
+    /// Right answers, and questions asked, those without an answer included.
     pub right: usize,
-    /// Questions asked, those without an answer included.
     pub asked: usize,
+    /// The same of the first round, which every form has.
+    pub first_right: usize,
+    pub first_asked: usize,
+}
+
+impl FormCount {
+    /// A form before the screening.
+    pub fn new(form: PromptForm) -> Self {
+        FormCount { form, right: 0, asked: 0, first_right: 0, first_asked: 0 }
+    }
+
+    /// Counts an answer to an item with these covariates.
+    pub fn add(&mut self, covariates: &BTreeMap<String, Value>, right: bool) {
+        self.right += usize::from(right);
+        self.asked += 1;
+        if covariates.get(ROUND).is_none_or(|round| *round == json!(1)) {
+            self.first_right += usize::from(right);
+            self.first_asked += 1;
+        }
+    }
 }
 
 /// The form with most right answers, of equals the first. Later rounds are for forms that no earlier one has shown to be worse, so that counts decide
@@ -102,7 +125,8 @@ impl Screening {
             let asked: Vec<usize> = open.into_iter().filter(is_asked).collect();
             for form in asked.iter().copied().filter(|_| asked.len() > 1) {
                 let (name, source) = &sources[form];
-                let of_form = questions(source, skills, round).into_iter().map(|item| screened(*name, item));
+                let of_form = questions(source, skills, round).into_iter();
+                let of_form = of_form.map(|item| screened(*name, self.rounds, item));
                 items.extend(of_form);
                 self.last.resize(items.len(), form);
             }
@@ -191,9 +215,10 @@ pub(super) fn screened_questions(sources: &Sources, skill: &Skill, each: usize) 
     items.map(|item| item.segments.question).collect()
 }
 
-/// A question as an item of the screening.
-fn screened(form: PromptForm, item: Item) -> Item {
+/// A question as an item of a round of the screening.
+fn screened(form: PromptForm, round: usize, item: Item) -> Item {
     let mut covariates = item.covariates;
+    covariates.insert(ROUND.to_owned(), json!(round));
     covariates.insert(SKILL.to_owned(), json!(item.task));
     Item {
         id: format!("{NAME}/screening/{form}/{}", item.id),

@@ -6,6 +6,9 @@ use super::screening::{screened_of_skill, screened_questions};
 use super::{ProfileOptions, SharedQuestions, Skill, SkillResult, same_curve};
 use crate::suite::Item;
 
+/// Shared questions of a skill at least and at most, where it gets any.
+pub use earnest_stats::psychometric::{FEWEST_OF_SKILL, SHARED_OF_SKILL};
+
 /// Shared questions of a comparison, where no other number is asked for.
 pub const SHARED: usize = 400;
 
@@ -33,11 +36,18 @@ pub struct ComparedSkills {
     pub ceiling: usize,
     /// Skills that do not fall with the length in one of them.
     pub no_limit: usize,
+    /// Skills that one of them was not asked.
+    pub one_only: usize,
 }
 
 /// Finds the skills in which two models can be compared.
 pub fn compared_skills(one: &[SkillResult], other: &[SkillResult]) -> ComparedSkills {
-    let mut found = ComparedSkills::default();
+    let is_of = |results: &[SkillResult], one: &SkillResult| results.iter().any(|result| result.skill == one.skill);
+    let count = |results: &[SkillResult], others: &[SkillResult]| {
+        results.iter().filter(|result| !is_of(others, result)).count()
+    };
+    let one_only = count(one, other) + count(other, one);
+    let mut found = ComparedSkills { one_only, ..ComparedSkills::default() };
     for mine in one {
         let Some(theirs) = other.iter().find(|theirs| theirs.skill == mine.skill) else { continue };
         let limits = [mine, theirs].map(|result| result.measured.limit(0.5).copied());
@@ -140,7 +150,8 @@ mod tests {
         assert_eq!(shared.iter().map(|of| of.count).sum::<usize>(), 60);
         assert!(shared.iter().all(|of| of.first <= 1), "{shared:?}");
         assert_eq!(count(tasks[0]), 24);
-        assert!(compared_skills(&one, &one[..1]).skills.len() == 1 && questions(0, 0).is_empty());
+        let fewer = compared_skills(&one, &one[..1]);
+        assert!((fewer.skills.len(), fewer.one_only) == (1, 3) && questions(0, 0).is_empty());
         assert!(questions(60, 3).iter().all(|of| of.first >= 3), "questions without an answer are known, too");
         assert!(shared.iter().all(|of| of.screened == 0), "one form is not screened");
         let forms = ["raw", "raw+3"].map(|form| form.parse().unwrap()).to_vec();

@@ -138,9 +138,10 @@ fn prompt_note(forms: &[PromptForm], samples: &[Scored<'_>]) -> String {
         return format!("Every question was asked {}.", form.title());
     }
     let count = |&form: &PromptForm| {
+        let mut count = FormCount::new(form);
         let of_form = samples.iter().filter(|sample| PromptForm::of_task(&sample.item.task) == Some(form));
-        let right = of_form.clone().filter(|sample| sample.score.correct).count();
-        FormCount { form, right, asked: of_form.count() }
+        of_form.for_each(|sample| count.add(&sample.item.covariates, sample.score.correct));
+        count
     };
     let counts: Vec<FormCount> = forms.iter().map(count).collect();
     let shares: Vec<String> =
