@@ -134,12 +134,12 @@ mod tests {
         assert_eq!(
             text(&grid, 80).lines().skip(2).map(str::trim_end).collect::<Vec<_>>(),
             [
-                "                                    limit",
-                "                     limit 90 %      50 %      limit 10 %  questions",
-                "--------------------------------------------------------------------",
+                "                      limit     limit",
+                "                       90 %      50 %      limit 10 %  questions",
+                "----------------------------------------------------------------",
                 "Arithmetic-Bench",
-                "  copy            6.3 (5.0-9.0)        <1  >100 (18->100)         48",
-                "  reverse              no limit  no limit        no limit",
+                "  copy            6.3 (5-9)        <1  >100 (18->100)         48",
+                "  reverse          no limit  no limit        no limit",
             ]
         );
     }
