@@ -404,7 +404,7 @@ fn the_command_stores_a_run_that_other_commands_read() {
         assert!(code(&refused) == 2 && stderr(&refused).contains(expected), "{words:?}: {}", stderr(&refused));
     }
     let suites = stdout(&run_in(folder.path(), &["suites"]));
-    assert!(suites.contains("depends on the answers: at most 4752 with default options"), "{suites}");
+    assert!(suites.contains("depends on the answers: at most 4848 with default options"), "{suites}");
     let plan = Plan { limit: Some(2), samples: 1, shard: None };
     let limited = evaluated(&EvaluationSettings { plan, ..settings(folder.path(), &SKILLS) });
     assert!(limited.is_err());
