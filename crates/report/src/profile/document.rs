@@ -82,6 +82,8 @@ pub struct FormShare {
     pub share: f64,
     pub low: f64,
     pub high: f64,
+    /// True if the form is shown to be worse than the one that is asked (McNemar's exact test at 5 %).
+    pub worse: bool,
 }
 
 /// Limits of a skill.
@@ -169,7 +171,12 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
     let results = results(&options, answers.iter().map(|(task, length, right)| (task.as_str(), *length, *right)));
     let skills: Vec<SkillProfile> = results.iter().map(skill).collect();
     // Other questions follow the screening.
-    let is_over = forms.len() == 1 || forms.iter().map(|count| count.asked).sum::<usize>() < asked + failed;
+    let is_over = forms.len() == 1 || forms.iter().map(|count| count.answers.len()).sum::<usize>() < asked + failed;
+    let best = best_form(&forms);
+    let of_best = forms.iter().find(|count| Some(count.form) == best).filter(|_| forms.len() > 1);
+    let screening = of_best.map_or_else(Vec::new, |best| {
+        forms.iter().filter_map(|count| form_share(count, best)).collect::<Vec<FormShare>>()
+    });
     Ok(NumeracyProfile {
         format: PROFILE_FORMAT,
         run: manifest.run.clone(),
@@ -179,8 +186,8 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         tokens,
         failed,
         seconds: manifest.generation_s,
-        form: best_form(&forms).filter(|_| is_over).map(|form| form.to_string()),
-        screening: if forms.len() > 1 { forms.iter().filter_map(form_share).collect() } else { Vec::new() },
+        form: best.filter(|_| is_over).map(|form| form.to_string()),
+        screening,
         anatomy: wrong.anatomy(&skills),
         notations: notations.results(store, run)?,
         thinking: thinking.results(options.thinking.as_ref()),
@@ -204,12 +211,20 @@ fn model_options(manifest: &Manifest) -> String {
     }
 }
 
-fn form_share(count: &FormCount) -> Option<FormShare> {
-    let FormCount { form, right, asked, first_right, first_asked } = *count;
-    let share = wilson(first_right as f64, first_asked as f64, Z95)?;
-    let (title, form) = (form.title(), form.to_string());
-    let (low, high) = (share.low, share.high);
-    Some(FormShare { form, title, right, asked, first_right, first_asked, share: share.value, low, high })
+fn form_share(count: &FormCount, best: &FormCount) -> Option<FormShare> {
+    let share = wilson(count.first_right() as f64, count.first as f64, Z95)?;
+    Some(FormShare {
+        form: count.form.to_string(),
+        title: count.form.title(),
+        right: count.right(),
+        asked: count.answers.len(),
+        first_right: count.first_right(),
+        first_asked: count.first,
+        share: share.value,
+        low: share.low,
+        high: share.high,
+        worse: count.is_worse(best),
+    })
 }
 
 fn skill(result: &SkillResult) -> SkillProfile {

@@ -252,7 +252,7 @@ fn screening(profile: &NumeracyProfile) -> Markup {
         let all = format!("{}/{}", one.right, one.asked);
         let (share, interval) = (format!("{:.0}", 100.0 * one.share), format!("[{low}, {high}]"));
         let asked = Some(&one.form) == profile.form.as_ref();
-        context!(title => &one.title, first, share, interval, all, asked)
+        context!(title => &one.title, first, share, interval, all, asked, worse => one.worse)
     };
     html("screening.html", context!(forms => profile.screening.iter().map(row).collect::<Value>()))
 }
@@ -437,6 +437,7 @@ mod tests {
             share,
             low: share - 0.1,
             high: share + 0.1,
+            worse: right < 10,
         }
     }
 
@@ -509,7 +510,7 @@ mod tests {
         assert_eq!(parts(&html), PARTS);
         for part in [
             "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples. Short questions right: raw+3 17/24, chat 6/24. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
-            "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td class=\"num\">6/24</td><td></td>",
+            "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td class=\"num\">6/24</td><td>worse</td>",
             "<td class=\"num\">17/24</td><td class=\"num\">71 <small>[61, 81]</small></td><td class=\"num\">17/24</td><td>asked</td>",
             "≠ marks differences that hold after Holm's adjustment.</span></p>",
             "<p><b>Asked in unlike prompts, &lt;A&gt; is better in 1 skill, B in 1.</b></p>",

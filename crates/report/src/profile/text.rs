@@ -72,11 +72,27 @@ fn mark(skill: &SkillProfile) -> &'static str {
 }
 
 fn cell(skill: &SkillProfile) -> String {
+    let lengths = (skill.shortest, skill.longest);
     match skill.half() {
-        Some(limit) => limit_text(limit, (skill.shortest, skill.longest)) + mark(skill),
+        // A number would say more than is known.
+        Some(limit) if is_open(limit, lengths) => {
+            let text = limit_text(limit, lengths);
+            let interval = text.split_once(" (").map_or(text.as_str(), |(_, interval)| interval);
+            format!("? ({interval}{}", mark(skill))
+        }
+        Some(limit) => limit_text(limit, lengths) + mark(skill),
         None if skill.asked == 0 => "no answers".to_owned(),
         None => "no limit".to_owned(),
     }
+}
+
+/// Ratio of the ends of an interval from which its estimate says nothing.
+const WIDE: f64 = 8.0;
+
+/// True if the interval goes from below the shortest length to lengths many times as long.
+fn is_open(limit: &Limit, lengths: (usize, usize)) -> bool {
+    let shortest = lengths.0 as f64;
+    limit.low < shortest && limit.high >= WIDE * shortest
 }
 
 /// Degree of folding: the skills and remarks that have no line of their own.
@@ -133,7 +149,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
         [("NUPA", rows, 10), ("Arithmetic-Bench", tasks, 5)].into_iter().filter(|(_, names, _)| !names.is_empty());
     let hidden: Vec<String> = hidden.map(|(suite, names, most)| format!("{suite} {}", listed(&names, most))).collect();
     if !hidden.is_empty() {
-        let sure = if fold == Fold::Sure { "Below the shortest length" } else { "Probably below the shortest length" };
+        let sure = if fold == Fold::Sure { "Below the shortest length throughout" } else { "Probably below the shortest length" };
         text += &wrap(&format!("{sure}: {}.", hidden.join("; ")), width, "");
     }
     let mut sentences: Vec<String> = stepped(&asked, fold).into_iter().collect();
@@ -203,15 +219,15 @@ fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
 
 /// Meaning of the limits, with their intervals or without, by the chance of these skills.
 fn meaning(skills: &[&SkillProfile], has_intervals: bool) -> String {
-    let halfway = |skill: &SkillProfile| 100.0 * (1.0 + skill.chance) / 2.0;
-    // The largest chance of a skill of which there is one, for an example.
-    let certain = skills.iter().find(|skill| skill.chance == 0.0);
+    // The largest chance of a skill, for an example.
     let lucky =
         skills.iter().rev().filter(|skill| skill.chance > 0.0).max_by(|one, other| one.chance.total_cmp(&other.chance));
-    let of = |skill: &&SkillProfile| format!("{} {:.0} %", skill.title, halfway(skill));
-    let examples: Vec<String> = certain.iter().chain(lucky.iter()).map(|skill| of(skill)).collect();
+    let example = lucky.map_or_else(String::new, |skill| {
+        let [chance, halfway] = [skill.chance, (1.0 + skill.chance) / 2.0].map(|share| 100.0 * share);
+        format!(" ({}: {halfway:.0} %, where chance is {chance:.0})", skill.title)
+    });
     let intervals = if has_intervals { ", 95 % intervals" } else { "" };
-    format!("Digits at which success is halfway from 100 % to chance ({}){intervals}:", examples.join(", "))
+    format!("Digits up to which more than half is right{example}{intervals}:")
 }
 
 /// Form of the prompts, and right answers to the screening in each, the one that is asked first.
@@ -235,8 +251,11 @@ pub(super) fn prompt(profile: &NumeracyProfile) -> String {
     let shares: Vec<String> = forms.iter().map(|one| first(one)).collect();
     let more = forms.iter().filter(|one| one.asked > one.first_asked);
     let more: Vec<String> = more.map(|one| format!("{} {}/{}", one.form, one.right, one.asked)).collect();
-    let more = if more.is_empty() { String::new() } else { format!("; with others: {}", more.join(", ")) };
-    format!("Asked {}. Short questions right: {}{more}.", form.title(), shares.join(", "))
+    let more = if more.is_empty() { String::new() } else { format!("; with other tasks: {}", more.join(", ")) };
+    let tied = forms[1..].iter().filter(|one| !one.worse).map(|one| one.form.as_str());
+    let tied: Vec<&str> = tied.collect();
+    let tied = if tied.is_empty() { String::new() } else { format!(", not shown to be better than {}", tied.join(", ")) };
+    format!("Asked {}{tied}. Short questions right: {}{more}.", form.title(), shares.join(", "))
 }
 
 /// Verdicts on notations: differences that hold, then those that are alike, then those that are not decided.
@@ -266,7 +285,7 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
     };
     let (alike, open) = (of(NotationVerdict::Alike), of(NotationVerdict::NotDecided));
     if !alike.is_empty() {
-        parts.push(format!("within 20 points {}", alike.join(", ")));
+        parts.push(format!("no loss shown, none of 20 points {}", alike.join(", ")));
     }
     if !open.is_empty() && has_enough(plain) {
         parts.push(format!("not decided {}", open.join(", ")));

@@ -42,38 +42,56 @@ const SKILL: &str = "skill";
 const ROUND: &str = "round";
 
 /// Answers to the screening in a form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormCount {
     pub form: PromptForm,
-    /// Right answers, and questions asked, those without an answer included.
-    pub right: usize,
-    pub asked: usize,
-    /// The same of the first round, which every form has.
-    pub first_right: usize,
-    pub first_asked: usize,
+    /// True for right answers, in the order of the questions, which is that of every form; false for those without an answer.
+    pub answers: Vec<bool>,
+    /// Questions of the first round, which every form has.
+    pub first: usize,
 }
 
 impl FormCount {
     /// A form before the screening.
     pub fn new(form: PromptForm) -> Self {
-        FormCount { form, right: 0, asked: 0, first_right: 0, first_asked: 0 }
+        FormCount { form, answers: Vec::new(), first: 0 }
     }
 
-    /// Counts an answer to an item with these covariates.
+    /// Adds the answer to the next item, which has these covariates.
     pub fn add(&mut self, covariates: &BTreeMap<String, Value>, right: bool) {
-        self.right += usize::from(right);
-        self.asked += 1;
-        if covariates.get(ROUND).is_none_or(|round| *round == json!(1)) {
-            self.first_right += usize::from(right);
-            self.first_asked += 1;
-        }
+        self.answers.push(right);
+        self.first += usize::from(covariates.get(ROUND).is_none_or(|round| *round == json!(1)));
     }
+
+    /// Right answers.
+    pub fn right(&self) -> usize {
+        count(&self.answers)
+    }
+
+    /// Right answers to the first round.
+    pub fn first_right(&self) -> usize {
+        count(&self.answers[..self.first])
+    }
+
+    /// True if this form is shown to be worse than the best one, by the questions that both have.
+    pub fn is_worse(&self, best: &FormCount) -> bool {
+        is_worse(&self.answers, &best.answers)
+    }
+}
+
+fn count(answers: &[bool]) -> usize {
+    answers.iter().filter(|right| **right).count()
+}
+
+/// McNemar's exact test of answers against those of the best form to the same questions, as far as both have them.
+fn is_worse(answers: &[bool], best: &[bool]) -> bool {
+    mcnemar(&PairedCounts::of(best.iter().copied().zip(answers.iter().copied()))).exact_p < WORSE
 }
 
 /// The form with most right answers, of equals the first. Later rounds are for forms that no earlier one has shown to be worse, so that counts decide
 /// whatever was asked.
 pub fn best_form(counts: &[FormCount]) -> Option<PromptForm> {
-    Some(counts.iter().rev().max_by_key(|count| count.right)?.form)
+    Some(counts.iter().rev().max_by_key(|count| count.right())?.form)
 }
 
 /// The skill that an item of the screening asks.
@@ -137,10 +155,8 @@ impl Screening {
     /// Forms that were asked in every round and are not shown to be worse than the best.
     fn open(&self) -> Vec<usize> {
         let best = &self.right[self.best()];
-        let is_open = |form: &usize| {
-            let pairs = PairedCounts::of(best.iter().copied().zip(self.right[*form].iter().copied()));
-            self.right[*form].len() == best.len() && mcnemar(&pairs).exact_p >= WORSE
-        };
+        let is_open =
+            |form: &usize| self.right[*form].len() == best.len() && !is_worse(&self.right[*form], best);
         (0..self.right.len()).filter(is_open).collect()
     }
 
@@ -150,7 +166,7 @@ impl Screening {
 
     /// Index of the best form: as [`best_form`].
     pub fn best(&self) -> usize {
-        let right = |form: &usize| self.right[*form].iter().filter(|right| **right).count();
+        let right = |form: &usize| count(&self.right[*form]);
         (0..self.right.len()).rev().max_by_key(right).unwrap_or_default()
     }
 }

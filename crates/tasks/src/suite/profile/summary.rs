@@ -145,7 +145,7 @@ fn prompt_note(forms: &[PromptForm], samples: &[Scored<'_>]) -> String {
     };
     let counts: Vec<FormCount> = forms.iter().map(count).collect();
     let shares: Vec<String> =
-        counts.iter().map(|count| format!("{} {}/{}", count.form, count.right, count.asked)).collect();
+        counts.iter().map(|count| format!("{} {}/{}", count.form, count.right(), count.answers.len())).collect();
     let best = best_form(&counts).map_or_else(String::new, |form| form.title());
     format!(
         "Prompts were screened with short questions in every form that the model takes (right answers: {}); the others are asked {best}.",
