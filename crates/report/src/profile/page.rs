@@ -7,7 +7,7 @@ use earnest_tasks::suite::profile::Family;
 
 use super::compare::label;
 use super::notations::has_enough;
-use super::text::{limit_text, p_text, prompt, steps_text};
+use super::text::{limit_text, p_text, prompt_of_page, steps_text};
 use super::{
     Comparison, FormShare, LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile,
     anatomy_page, thinking_page,
@@ -106,7 +106,7 @@ fn all_limits(profiles: &[&NumeracyProfile], comparison: &Comparison) -> Markup 
             profile.seconds,
             counted(asked().filter(|skill| skill.narrow).count(), "interval"),
         );
-        context!(label => label(profiles, index), counts, prompt => prompt(profile), finished => profile.finished)
+        context!(label => label(profiles, index), counts, prompt => prompt_of_page(profile), finished => profile.finished)
     };
     let drawn = |family: &Family| panel(*family, profiles, comparison, false).map(|figure| drawing(&figure));
     let panels: Value = Family::ALL.iter().filter_map(drawn).collect();
@@ -509,10 +509,10 @@ mod tests {
         let html = page(&[&fullest("<A>"), &fullest("B")], &comparison).unwrap();
         assert_eq!(parts(&html), PARTS);
         for part in [
-            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples. Short questions right: raw+3 17/24, chat 6/24. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
+            "<b>&lt;A&gt;</b>: Asked as raw text with 3 worked examples. 3 skills, 0 questions, 0 tokens, 0 s; 0 intervals as narrow as asked, <b>not finished",
             "<th>&lt;chat&gt;</th><td class=\"num\">6/24</td><td class=\"num\">25 <small>[15, 35]</small></td><td class=\"num\">6/24</td><td>worse</td>",
             "<td class=\"num\">17/24</td><td class=\"num\">71 <small>[61, 81]</small></td><td class=\"num\">17/24</td><td>asked</td>",
-            "≠ marks differences that hold after Holm's adjustment.</span></p>",
+            "≠ marks differences that hold after Holm's adjustment.</p>",
             "<p><b>Asked in unlike prompts, &lt;A&gt; is better in 1 skill, B in 1.</b></p>",
             "<p>Unlike &lt;A&gt;: <code>earnest profile --model &lt;A&gt;</code> asks.</p>",
             "<p>Both were asked 24 questions with further numbers, in 1 skill that",

@@ -3,7 +3,7 @@ use earnest_tasks::{agreeing, counted};
 
 use earnest_stats::psychometric::{Limit, Step};
 use earnest_tasks::anatomy::ErrorClass;
-use earnest_tasks::suite::profile::{Family, cap_text};
+use earnest_tasks::suite::profile::{Family, PromptForm, cap_text};
 
 use super::compare::label;
 use super::notations::has_enough;
@@ -149,7 +149,11 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
         [("NUPA", rows, 10), ("Arithmetic-Bench", tasks, 5)].into_iter().filter(|(_, names, _)| !names.is_empty());
     let hidden: Vec<String> = hidden.map(|(suite, names, most)| format!("{suite} {}", listed(&names, most))).collect();
     if !hidden.is_empty() {
-        let sure = if fold == Fold::Sure { "Below the shortest length throughout" } else { "Probably below the shortest length" };
+        let sure = if fold == Fold::Sure {
+            "Below the shortest length throughout"
+        } else {
+            "Probably below the shortest length"
+        };
         text += &wrap(&format!("{sure}: {}.", hidden.join("; ")), width, "");
     }
     let mut sentences: Vec<String> = stepped(&asked, fold).into_iter().collect();
@@ -252,10 +256,24 @@ pub(super) fn prompt(profile: &NumeracyProfile) -> String {
     let more = forms.iter().filter(|one| one.asked > one.first_asked);
     let more: Vec<String> = more.map(|one| format!("{} {}/{}", one.form, one.right, one.asked)).collect();
     let more = if more.is_empty() { String::new() } else { format!("; with other tasks: {}", more.join(", ")) };
-    let tied = forms[1..].iter().filter(|one| !one.worse).map(|one| one.form.as_str());
-    let tied: Vec<&str> = tied.collect();
-    let tied = if tied.is_empty() { String::new() } else { format!(", not shown to be better than {}", tied.join(", ")) };
-    format!("Asked {}{tied}. Short questions right: {}{more}.", form.title(), shares.join(", "))
+    format!("{} Short questions right: {}{more}.", chosen(profile, &form), shares.join(", "))
+}
+
+/// Form of the prompts for the page, which has the right answers to the screening in a section of its own.
+pub(super) fn prompt_of_page(profile: &NumeracyProfile) -> String {
+    match profile.asked_form() {
+        Some(form) if profile.screening.iter().any(|one| one.right > 0) => chosen(profile, &form),
+        _ => prompt(profile),
+    }
+}
+
+/// The form that is asked, and those that it is not shown to be better than.
+fn chosen(profile: &NumeracyProfile, form: &PromptForm) -> String {
+    let others = profile.screening.iter().filter(|one| Some(&one.form) != profile.form.as_ref() && !one.worse);
+    let tied: Vec<&str> = others.map(|one| one.form.as_str()).collect();
+    let tied =
+        if tied.is_empty() { String::new() } else { format!(", not shown to be better than {}", tied.join(", ")) };
+    format!("Asked {}{tied}.", form.title())
 }
 
 /// Verdicts on notations: differences that hold, then those that are alike, then those that are not decided.

@@ -90,7 +90,7 @@ impl NotationQuestion {
         match self {
             NotationQuestion::Sum => "sums",
             NotationQuestion::Copy => "copies",
-            NotationQuestion::Box => "numbers in brackets",
+            NotationQuestion::Box => "numbers in brackets (box)",
         }
     }
 

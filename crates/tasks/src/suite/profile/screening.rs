@@ -155,8 +155,7 @@ impl Screening {
     /// Forms that were asked in every round and are not shown to be worse than the best.
     fn open(&self) -> Vec<usize> {
         let best = &self.right[self.best()];
-        let is_open =
-            |form: &usize| self.right[*form].len() == best.len() && !is_worse(&self.right[*form], best);
+        let is_open = |form: &usize| self.right[*form].len() == best.len() && !is_worse(&self.right[*form], best);
         (0..self.right.len()).filter(is_open).collect()
     }
 
