@@ -21,8 +21,8 @@ check("the limits come first", order[0] === "limits", order);
 check("a link for every part", (await all("nav a", (links) => links.length)) === order.length, order);
 
 // Bars of digits: on the first screen, with a number each, of which none stands over another text.
-const bottom = await page.$eval("#limits", (limits) => limits.getBoundingClientRect().bottom);
-check(`the limits take one screen, ${Math.round(bottom)} px`, bottom < 900, bottom);
+const bottom = await page.$eval("#limits .limits", (limits) => limits.getBoundingClientRect().bottom);
+check(`the bars take one screen, ${Math.round(bottom)} px`, bottom < 900, bottom);
 check("every panel has bars", (await all("#limits svg", (panels) => panels.every((panel) => panel.querySelector("rect.bar, text")))));
 const over = await all("svg", (drawings) => drawings.flatMap((drawing) => {
   const texts = [...drawing.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
