@@ -25,7 +25,13 @@ const click = async (selector) => { await Promise.all([page.waitForNavigation({ 
 
 await open(address);
 await shot("leaderboard");
-check("three runs are listed, that of another temperature apart", (await count("section.board > .scroll tbody tr")) === 3 && (await count("section.board")) === 2);
+check("three runs stand in one list", (await count("section.board > .scroll tbody tr")) === 3 && (await count("section.board")) === 1);
+const tags = await page.$$eval(".ranking .tag", (all) => all.map((tag) => tag.innerText));
+check("what differs stands beside the model", tags.some((tag) => tag.includes("temperature 1.5")), tags);
+const places = await page.$$eval(".ranking .plot", (all) => all.map((plot) => { const [dot, reach] = [".dot", ".reach"].map((part) => plot.querySelector(part).getBoundingClientRect()); return dot.left >= reach.left - 5 && dot.right <= reach.right + 5 && dot.width > 5; }));
+check("every dot lies in its interval", places.length === 3 && places.every(Boolean), places);
+const cutOff = await page.$$eval(".scroll", (all) => all.filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1).length);
+check("no table is cut off", cutOff === 0, cutOff);
 // The page may be loaded before it is painted.
 await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length > 0);
 const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
@@ -35,9 +41,9 @@ await page.waitForSelector(".part table");
 check("differences come in place", (await text(".part")).includes("Holm"));
 await page.click("section.board .copies [data-copy=markdown]");
 const markdown = await page.$eval("html", (html) => html.dataset.copied);
-check("a table is copied as Markdown", markdown.startsWith("| model |") && markdown.split("\n").length >= 4, markdown);
+check("a table is copied as Markdown", markdown.startsWith("| rank |") && markdown.split("\n").length >= 4, markdown);
 await page.click("section.board .copies [data-copy=csv]");
-check("and as CSV", (await page.$eval("html", (html) => html.dataset.copied)).startsWith("model,"));
+check("and as CSV", (await page.$eval("html", (html) => html.dataset.copied)).startsWith("rank,"));
 // Names are texts in the copies, whatever they look like.
 const hostile = [["model", "x"], ["=1+1", "-0.5"], ["+1.2 [0, 2]", "'@x"], ["<b>a_b|c](http://x)</b>", "\\input{x}~^"]];
 const formatted = await page.evaluate((rows) => Object.fromEntries(Object.entries(formats).map(([name, format]) => [name, format(rows)])), hostile);
@@ -54,6 +60,8 @@ const wide = await page.$eval("figure.wide svg", (svg) => svg.getBoundingClientR
 check(`the heat map takes ${Math.round(100 * wide)} % of the width`, wide > 0.3 && wide <= 1, wide);
 await page.$$eval("details:not([open]) > summary", (all) => all.forEach((summary) => summary.click()));
 await page.click(".sortable thead th:nth-child(3)");
+const cells = await count("figure.wide svg a");
+check("cells of the heat map are links", cells === 8, cells);
 check("a table sorts", (await page.$eval(".sortable thead th:nth-child(3)", (head) => head.getAttribute("aria-sort"))) !== null);
 
 await click(".links a.button");
@@ -62,7 +70,14 @@ await shot("samples");
 const first = await text("#detail .item");
 await page.keyboard.press("j");
 await page.waitForFunction((before) => document.querySelector("#detail .item")?.innerText !== before, {}, first);
-check("j shows the next sample", (await count(".line.open")) === 1 && page.url().endsWith("#1"), page.url());
+check("j shows the next sample", (await count(".line.open")) === 1 && decodeURIComponent(page.url().split("#")[1]) === (await page.$eval(".line.open", (line) => line.dataset.id)), page.url());
+const kept = page.url();
+await page.goto("about:blank");
+await open(kept);
+await page.waitForFunction((id) => document.querySelector(".line.open")?.dataset.id === id, {}, decodeURIComponent(kept.split("#")[1]));
+check("the address opens the same sample", true);
+await page.waitForFunction(() => /^\d+ samples$/.test(document.getElementById("count").innerText));
+check("the samples are counted", (await text("#count")) === "96 samples", await text("#count"));
 await page.keyboard.press("k");
 await page.waitForFunction((before) => document.querySelector("#detail .item")?.innerText === before, {}, first);
 check("k goes back", true);
@@ -90,11 +105,29 @@ await page.select(".links select", others.find((name) => !name.includes("-f32-")
 await click(".links form button");
 await shot("compare");
 check("a comparison says its interval", (await text(".big")).includes("95 % interval"));
-if ((await count(".flips a")) > 0) {
-  await click(".flips a");
-  await shot("pair");
-  check("two answers stand side by side", (await count("pre.completion")) === 2);
-}
+const flips = await count(".line");
+check("items that were answered differently are listed", flips > 1, flips);
+check("nothing is missing from the list", (await count("main > .problem")) <= 1 && !(await text("main")).includes("is not on this page"));
+await page.waitForSelector("#detail article");
+check("two answers stand side by side", (await count("#detail pre.completion")) === 2);
+const pair = await text("#detail .item");
+await page.keyboard.press("j");
+await page.waitForFunction((before) => document.querySelector("#detail .item")?.innerText !== before, {}, pair);
+check("j shows the next item", true);
+await shot("pair");
+// From a cell of the heat map to its samples, and two runs that are chosen.
+await open(address);
+await click("section.board tbody tr th a");
+const cell = await page.$eval("figure.wide svg a", (link) => link.getAttribute("href"));
+await open(new URL(cell, address).href);
+await page.waitForFunction(() => /samples?$/.test(document.getElementById("count").innerText));
+check("a cell leads to its samples", page.url().includes("covariate=") && (await count(".line")) > 0, page.url());
+check("the filter shows it", (await page.$eval("select[name=covariate]", (select) => select.value)) !== "");
+await shot("cell");
+await open(address);
+for (const pick of (await page.$$("input.pick")).slice(0, 2)) await pick.click();
+await click("#compare");
+check("two chosen runs are compared", page.url().includes("/compare?a="), page.url());
 
 // Runs of other kinds: `Token by token`, thinking, log-likelihoods, a run that works.
 const openRun = async (part) => {

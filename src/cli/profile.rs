@@ -103,7 +103,7 @@ pub struct ProfileArgs {
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["GenerationArgs", "TargetArgs", "WeightArgs", "skills", "budget", "width", "seed", "thinking_budgets", "prompt", "shots", "new"], help_heading = "Results")]
     pub compare: Vec<String>,
 
-    /// Shared questions of --compare, 24 a skill; 0 compares by the stored answers alone [default: 400]
+    /// Shared questions of --compare, at most 24 a skill; 0 compares by the stored answers alone [default: 400]
     #[arg(long, value_name = "N", requires = "compare", help_heading = "Results")]
     pub questions: Option<usize>,
 
@@ -155,10 +155,34 @@ pub fn execute(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
         return Err(CliError::usage("--model does not go with stored numeracy profiles")
             .help("leave it out: a stored numeracy profile is of the model that it was measured with"));
     }
+    if let Some(output) = &args.output {
+        check_page(output)?;
+    }
+    if args.skills.iter().any(|name| name.trim().is_empty()) {
+        return Err(CliError::usage("--skills has an empty name").help(
+            "give tasks or groups, separated by commas, e.g. integers,word-problems; `earnest suites` lists them",
+        ));
+    }
     match (&args.compare[..], &args.run) {
         ([one, other], _) => compare(args, one, other, printer),
         (_, Some(run)) => show(args, run, printer),
         _ => measure(args, printer),
+    }
+}
+
+/// Checks before anything is measured that a page can be written there.
+fn check_page(output: &Path) -> Result<(), CliError> {
+    if output == Path::new("-") {
+        return Err(CliError::usage("-o - does not go with profile: the text or JSON is on standard output")
+            .help("name a file for the page"));
+    }
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => {
+            let message = format!("there is no folder {} for the page {}", folder.display(), output.display());
+            Err(CliError::usage(message).help("create it, or name a file in another one"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -227,10 +251,11 @@ fn measure(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
     let output = args.output.clone().unwrap_or_else(|| results::new_page(&args.results.folder, &found.run));
     write(&[&found], &Comparison::default(), &output, &args.figures)?;
     printer.message(&format!("page: {}", output.display()));
-    for line in next(&found, &results_folder::option(&args.results.folder)) {
-        printer.message(&line);
-    }
-    if found.answers == 0 {
+    if found.answers > 0 {
+        for line in next(&found, &results_folder::option(&args.results.folder)) {
+            printer.message(&line);
+        }
+    } else {
         printer.warning(&format!(
             "no question of {} was answered, so there is no numeracy profile; `earnest samples {0} --wrong` says why",
             found.run

@@ -97,6 +97,7 @@ pub struct VerifyArgs {
   earnest samples 1f2e3d4c --task mul --reason truncated
   earnest samples 1f2e3d4c --disagree final,boundary
   earnest samples 1f2e3d4c --error carry
+  earnest samples 1f2e3d4c --task add --covariate length=3 --wrong
   earnest samples 1f2e3d4c --item arithmetic-bench/1/add/003/000
   earnest samples 1f2e3d4c --json > samples.jsonl")]
 pub struct SamplesArgs {
@@ -132,6 +133,14 @@ pub struct SamplesArgs {
     #[arg(long, value_name = "TEXT")]
     pub grep: Option<String>,
 
+    /// Only samples whose question contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub question: Option<String>,
+
+    /// Only samples with this value of a covariate, e.g. length=3 (may be given several times)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub covariate: Vec<(String, String)>,
+
     /// Only samples that one of two scorers scores right and the other wrong, e.g. final,strict
     #[arg(long, value_name = "SCORER,SCORER", value_parser = two_scorers)]
     pub disagree: Option<[String; 2]>,
@@ -156,6 +165,14 @@ pub struct SamplesArgs {
     /// Print the samples as JSON lines instead of cards
     #[arg(long)]
     pub json: bool,
+}
+
+/// Parses a covariate of `--covariate`.
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("give a name and its value, joined by =, e.g. length=3".to_owned()),
+    }
 }
 
 /// Parses the two scorers of `--disagree`.

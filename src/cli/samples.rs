@@ -9,7 +9,7 @@ use super::printer::{Printer, harmless};
 use super::result_args::SamplesArgs;
 use super::{Exit, offered, results};
 use earnest_engine::FinishReason;
-use earnest_eval::samples::{AskedSample, each_asked};
+use earnest_eval::samples::{AskedSample, Selection, each_asked};
 use earnest_results::store::{Filter, StoredQuestion};
 use earnest_tasks::suite::log::value;
 use earnest_tasks::suite::{FailureClass, Score, metric_words};
@@ -38,21 +38,32 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         after: None,
         disagree: args.disagree.clone(),
         error: args.error,
+        covariates: args.covariate.clone(),
     };
     let filter = check_filter(&store, &run, filter)?;
     if args.json {
-        for sample in store.samples(&run, filter).take(args.limit.unwrap_or(usize::MAX)) {
+        let print = |sample: &Sample| {
             let mut line = Vec::new();
-            write_jsonl(&mut line, &sample?)
+            write_jsonl(&mut line, sample)
                 .map_err(|error| CliError::new(Exit::Results, format!("cannot write a sample: {error}")))?;
-            printer.result(&String::from_utf8_lossy(&line))?;
+            printer.result(&String::from_utf8_lossy(&line))
+        };
+        let limit = args.limit.unwrap_or(usize::MAX);
+        if args.question.is_none() {
+            for sample in store.samples(&run, filter).take(limit) {
+                print(&sample?)?;
+            }
+        } else {
+            let selection = Selection { filter, question: args.question.clone() };
+            each_asked(&store, &run, selection, limit, |asked| print(&asked.sample))?;
         }
         return Ok(Exit::Success);
     }
     let chosen = results::chosen_scorers(&store, &run)?;
     let whole = args.full || !printer.is_terminal();
     let limit = args.limit.unwrap_or(CARDS);
-    let (shown, more) = each_asked(&store, &run, filter, limit, |AskedSample { sample, question, .. }| {
+    let selection = Selection { filter, question: args.question.clone() };
+    let (shown, more) = each_asked(&store, &run, selection, limit, |AskedSample { sample, question, .. }| {
         let first = args.disagree.as_ref().map(|scorers| side_by_side(&sample, scorers, &chosen));
         let (opened, of_log) = (run.manifest.opened_thinking(), run.manifest.settings.origin() == Origin::Log);
         let chosen = chosen.first().map(String::as_str).filter(|_| of_log);

@@ -72,9 +72,17 @@ pub(super) fn shared_answers(
     let mut options = Vec::with_capacity(runs.len());
     for (run, profile) in runs.into_iter().zip(profiles) {
         let of_profile = ProfileOptions::from_json(&run.manifest.settings.suite_options)?;
-        // The screening is not asked again.
-        let forms = profile.asked_form().map_or_else(|| of_profile.forms.clone(), |form| vec![form]);
-        options.push(ProfileOptions { forms, ..of_profile.with_shared(seed, shared.clone()) });
+        // The screening is not asked again: each skill has the form that it had.
+        let mut forms = profile.asked_form().map_or_else(|| of_profile.forms.clone(), |form| vec![form]);
+        let mut shared = shared.clone();
+        for of in &mut shared {
+            let Some(form) = profile.form_of(&of.task).filter(|form| Some(form) != forms.first()) else { continue };
+            of.form = Some(form.to_string());
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+        options.push(ProfileOptions { forms, ..of_profile.with_shared(seed, shared) });
     }
     let store = results::open(folder, printer)?;
     let mut found = Vec::with_capacity(runs.len());

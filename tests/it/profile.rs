@@ -347,8 +347,8 @@ fn the_command_stores_a_run_that_other_commands_read() {
     let ending: Vec<&str> = said.lines().rev().take(3).collect();
     assert!(ending[2].starts_with("page: ") && ending[0].contains("earnest profile --compare "), "{said}");
     let json = document(&run_in(folder.path(), &[&words[..], &["--json", "-o", "page.html"]].concat()));
-    // The tiny model has no template: two forms, neither of which is better in 24 questions of the one skill and of the other, then six of each skill.
-    assert_eq!((json["answers"].as_u64(), json["skills"].as_array().map(Vec::len)), (Some(108), Some(2)));
+    // The tiny model has no template: two forms, neither of which is better in 24 questions of the one skill and of the other, then the trial of both, then six of each skill.
+    assert_eq!((json["answers"].as_u64(), json["skills"].as_array().map(Vec::len)), (Some(122), Some(2)));
     let run = json["run"].as_str().unwrap();
     assert!(folder.path().join("page.html").is_file());
     assert!(folder.path().join("earnest-results").join(format!("{run}.html")).is_file());
@@ -404,7 +404,7 @@ fn the_command_stores_a_run_that_other_commands_read() {
         assert!(code(&refused) == 2 && stderr(&refused).contains(expected), "{words:?}: {}", stderr(&refused));
     }
     let suites = stdout(&run_in(folder.path(), &["suites"]));
-    assert!(suites.contains("depends on the answers: at most 4848 with default options"), "{suites}");
+    assert!(suites.contains("depends on the answers: at most 5424 with default options"), "{suites}");
     let plan = Plan { limit: Some(2), samples: 1, shard: None };
     let limited = evaluated(&EvaluationSettings { plan, ..settings(folder.path(), &SKILLS) });
     assert!(limited.is_err());
@@ -412,8 +412,14 @@ fn the_command_stores_a_run_that_other_commands_read() {
 
 #[test]
 fn shared_questions_survive_interruptions() {
-    let of =
-        |task: &str, length, first, count| SharedQuestions { task: task.to_owned(), length, first, count, screened: 0 };
+    let of = |task: &str, length, first, count| SharedQuestions {
+        task: task.to_owned(),
+        length,
+        first,
+        count,
+        screened: 0,
+        form: None,
+    };
     let shared = vec![of("copy", 3, 4, 12), of("in_text", 2, 0, 12)];
     let settings = |results: &Path| {
         let suite = ProfileSuite::new(options(&SKILLS).with_shared(7, shared.clone())).unwrap();

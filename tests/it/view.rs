@@ -89,6 +89,11 @@ fn pages_show_runs_samples_and_comparisons() {
     let progress: serde_json::Value = serde_json::from_str(&progress).unwrap();
     assert_eq!((&progress["status"], &progress["recorded"]), (&"finished".into(), &progress["planned"]));
 
+    // From a cell of the heat map to its samples.
+    let cell = run.split("samples?task=").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
+    let of_cell = viewed.page(&format!("run/{}/samples?task={cell}", runs[0]));
+    assert!(cell.contains("covariate=length%3D") && of_cell.contains(">2 samples</output>"), "{cell}: {of_cell}");
+
     // A list, its filters, and one of its samples.
     let list = viewed.page(&format!("run/{}/samples", runs[0]));
     assert_eq!(list.matches("class=\"line\"").count(), 50, "a page has 50 samples");
@@ -97,6 +102,15 @@ fn pages_show_runs_samples_and_comparisons() {
     assert!(second.contains("class=\"line\"") && !second.contains(first_item(&list)));
     let of_task = viewed.page(&format!("run/{}/samples?task=add&outcome=", runs[0]));
     assert!(of_task.contains("add%2F") && !of_task.contains("mul%2F"), "{of_task}");
+    let asked = viewed.page(&format!("run/{}/samples?question=0&task=add", runs[0]));
+    let shown = asked.matches("class=\"line\"").count();
+    assert!(shown > 0 && shown < list.matches("class=\"line\"").count(), "{asked}");
+    let (_, _, count) = viewed.get(&format!("run/{}/count?task=add&question=0", runs[0]));
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&count).unwrap()["count"], shown);
+    let all = run_in(folder.path(), &["samples", &runs[0], "--json"]);
+    let all = stdout(&all).lines().count();
+    let (_, _, count) = viewed.get(&format!("run/{}/count", runs[0]));
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&count).unwrap()["count"], all);
     let item = first_item(&list).to_owned();
     let path = format!("run/{}/sample?item={}&n=0", runs[0], item.replace('/', "%2F"));
     let sample = viewed.page(&path);
@@ -118,10 +132,13 @@ fn pages_show_runs_samples_and_comparisons() {
     assert!(differences.contains(&runs[1]) && differences.contains("Holm"), "{differences}");
     // Only runs that asked alike are ranked with each other.
     assert!(!differences.contains(&runs[2]), "{differences}");
-    let boards: Vec<&str> = first.split("<section").skip(1).collect();
-    let board_of = |run: &String| boards.iter().position(|board| board.contains(run.as_str())).unwrap();
-    assert_eq!((boards.len(), board_of(&runs[0])), (2, board_of(&runs[1])), "{first}");
-    assert!(boards[board_of(&runs[2])].contains("temperature 1"), "{first}");
+    // What differs is a label, and those that asked alike have ranks.
+    assert_eq!(first.matches("<section").count(), 1, "{first}");
+    assert!(first.contains("<span class=\"tag\">temperature 1"), "{first}");
+    assert_eq!(first.matches("Of 2 runs that asked the same questions").count(), 2, "{first}");
+    let none = viewed.page("?q=nonsense");
+    assert!(none.contains("No run matches.") && !none.contains("<section"), "{none}");
+    assert!(viewed.page("?suite=arithmetic-bench&sort=newest").contains(&runs[2]));
     let pair = viewed.page(&format!("pair?a={}&b={}&item={}", runs[0], runs[1], item.replace('/', "%2F")));
     assert_eq!(pair.matches("class=\"completion\"").count(), 2, "{pair}");
 }
@@ -212,6 +229,11 @@ fn texts_of_models_are_no_markup_and_what_is_not_there_is_said() {
         (format!("run/{segment}/samples?task=nonsense"), 422, "nonsense"),
         (format!("run/{segment}/samples?after=x"), 400, "not a number"),
         (format!("run/{segment}/samples?disagree=one"), 400, "joined by a comma"),
+        (format!("run/{segment}/samples?covariate=length"), 400, "joined by ="),
+        (format!("run/{segment}/samples?covariate=length%3D99"), 422, "length = 99"),
+        (format!("run/{segment}/samples?outcome=error:nonsense"), 400, "no class of errors"),
+        ("?sort=nonsense".to_owned(), 400, "best, newest or model"),
+        ("?suite=nonsense".to_owned(), 404, "nonsense"),
         (format!("run/{segment}/sample?item=nonsense"), 404, "nonsense"),
         (format!("compare?a={segment}&b=none"), 404, "there is no run none"),
     ] {

@@ -1,4 +1,6 @@
 //! Selection of stored samples, with the questions they answer.
+use std::cell::OnceCell;
+
 use earnest_tasks::suite::{Item, Suite};
 
 use crate::EvalError;
@@ -16,6 +18,19 @@ pub struct AskedSample {
     pub question: Option<StoredQuestion>,
 }
 
+/// Samples to select: by what is stored with them, and by a text in their questions (upper and lower case differ).
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    pub filter: Filter,
+    pub question: Option<String>,
+}
+
+impl From<Filter> for Selection {
+    fn from(filter: Filter) -> Self {
+        Selection { filter, question: None }
+    }
+}
+
 /// Calls `each` with at most `limit` samples of a run, in the plan's order, and their questions; returns their number, and true if
 /// there are more.
 ///
@@ -24,30 +39,52 @@ pub struct AskedSample {
 pub fn each_asked<E: From<EvalError>>(
     store: &Store,
     run: &RunRecord,
-    filter: Filter,
+    selection: impl Into<Selection>,
     limit: usize,
     mut each: impl FnMut(AskedSample) -> Result<(), E>,
 ) -> Result<(usize, bool), E> {
+    let Selection { filter, question: wanted } = selection.into();
     let settings = &run.manifest.settings;
-    let suite = match store.has_questions(run).map_err(EvalError::from)? {
-        true => None,
-        false => Some(suites::stored(settings).map_err(EvalError::from)?),
-    };
-    let mut items = suite.as_ref().map(|suite| PlacedItems::new(suite, settings.samples));
+    // Built for the first sample whose question is not stored.
+    let suite = OnceCell::new();
+    let mut items: Option<PlacedItems<'_>> = None;
     let mut questions = store.questions(run);
-    let mut samples = store.samples(run, filter).indexed();
     let mut count = 0;
-    for row in samples.by_ref().take(limit) {
+    for row in store.samples(run, filter).indexed() {
         let (index, sample) = row.map_err(EvalError::from)?;
         let stored = questions.of_sample(index, &sample).map_err(EvalError::from)?;
+        if stored.is_none() && items.is_none() {
+            let made = suites::stored(settings).map_err(EvalError::from)?;
+            items = Some(PlacedItems::new(suite.get_or_init(|| made), settings.samples));
+        }
         let question = stored.or_else(|| {
             let item = items.as_mut()?.at(index).filter(|item| item.id == sample.item)?;
             Some(StoredQuestion { item, prompt: None })
         });
+        let text =
+            |asked: &StoredQuestion| wanted.as_ref().is_some_and(|text| asked.item.segments.question.contains(text));
+        if wanted.is_some() && !question.as_ref().is_some_and(text) {
+            continue;
+        }
+        if count == limit {
+            return Ok((count, true));
+        }
         each(AskedSample { index, sample, question })?;
         count += 1;
     }
-    Ok((count, samples.next().is_some()))
+    Ok((count, false))
+}
+
+/// Returns the number of samples of a selection, whatever its `after`.
+///
+/// # Errors
+/// As [`each_asked`].
+pub fn count_asked(store: &Store, run: &RunRecord, selection: Selection) -> Result<usize, EvalError> {
+    if selection.question.is_none() {
+        return Ok(store.count_of(run, &selection.filter)?);
+    }
+    let all = Selection { filter: Filter { after: None, ..selection.filter }, ..selection };
+    Ok(each_asked(store, run, all, usize::MAX, |_| Ok::<(), EvalError>(()))?.0)
 }
 
 /// A suite's items by index in the plan, for indices that only grow.

@@ -75,6 +75,7 @@ pub(super) fn curves(document: &Document) -> Option<Grid> {
         title: "Right, per cent".into(),
         unit: Unit::Fraction,
         columns: ranges.iter().map(title).collect(),
+        covariate: None,
         groups: vec![
             GridGroup { name: "right".into(), rows: tasks },
             GridGroup { name: String::new(), rows: vec![row("all", &curves)] },
@@ -224,6 +225,7 @@ mod tests {
             title: "Exact match, per cent".into(),
             unit: Unit::Fraction,
             columns: ["S", "M", "L"].map(String::from).to_vec(),
+            covariate: None,
             groups: vec![group("Integer", 1.0), group("Float", 0.0), all],
         }
     }

@@ -115,7 +115,14 @@ mod tests {
             },
         ];
         let columns = ["S", "M", "L"].map(String::from).to_vec();
-        Grid { name: "exact_match".into(), title: "Exact match, per cent".into(), unit, columns, groups }
+        Grid {
+            name: "exact_match".into(),
+            title: "Exact match, per cent".into(),
+            unit,
+            columns,
+            covariate: None,
+            groups,
+        }
     }
 
     #[test]

@@ -58,6 +58,19 @@ pub fn check_filter(store: &Store, run: &RunRecord, filter: Filter) -> Result<Fi
             return Err(ResultsError::setting(format!("no sample of {name} was scored by {scorer}")).hint(hint));
         }
     }
+    for (covariate, value) in &filter.covariates {
+        if store.has_covariate(run, covariate, value)? {
+            continue;
+        }
+        let first = store.samples(run, Filter::default()).next().transpose()?;
+        let known: Vec<String> = first.into_iter().flat_map(|sample| sample.covariates.into_keys()).collect();
+        let hint = match (known.is_empty(), known.contains(covariate)) {
+            (true, _) => "its samples have no covariates".to_owned(),
+            (false, true) => format!("`earnest samples {name} --json` shows the values"),
+            (false, false) => format!("its first sample has {}", known.join(", ")),
+        };
+        return Err(ResultsError::setting(format!("no sample of {name} has {covariate} = {value}")).hint(hint));
+    }
     let needs_texts = match (filter.error, &filter.contains) {
         (Some(_), _) => Some("classes of errors cannot be read from them"),
         (None, Some(_)) => Some("no text can be found in them"),

@@ -35,6 +35,16 @@ pub fn wilson(successes: f64, n: f64, z: f64) -> Option<Estimate> {
     Some(Estimate { value: p, low, high })
 }
 
+/// Interval of the difference `one - other` of two shares from their own intervals, as of independent samples: Newcombe's hybrid score interval
+/// (method 10) where these are Wilson's. Shares of the same questions differ less by chance than this says, so that it errs on the side of "may be
+/// equal" (R. G. Newcombe, Statistics in Medicine 17, 1998, 873-890).
+pub fn difference_of_shares(one: Estimate, other: Estimate) -> (f64, f64) {
+    let difference = one.value - other.value;
+    let below = (one.value - one.low).hypot(other.high - other.value);
+    let above = (one.high - one.value).hypot(other.value - other.low);
+    (difference - below, difference + above)
+}
+
 /// The mean of values in `0..=1` that come in clusters, with Wilson's interval for as many independent values as the
 /// cluster-robust error is worth: `p (1 - p) / se²`, at least one, at most all of them; the number of clusters where the values
 /// are all alike, because then no error can be estimated. `None` without values, or where the two slices differ in length.
@@ -163,6 +173,18 @@ mod tests {
 
     fn close(a: f64, b: f64, tolerance: f64) {
         assert!((a - b).abs() < tolerance, "{a} is not {b}");
+    }
+
+    #[test]
+    fn differences_are_newcombes() {
+        // Table II of the paper, method 10: 56/70 - 48/80 and 9/10 - 3/10.
+        for (one, other, low, high) in
+            [((56.0, 70.0), (48.0, 80.0), 0.0524, 0.3339), ((9.0, 10.0), (3.0, 10.0), 0.1705, 0.8090)]
+        {
+            let [one, other] = [one, other].map(|(right, all)| wilson(right, all, Z95).unwrap());
+            let found = difference_of_shares(one, other);
+            assert!((found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5, "{found:?}");
+        }
     }
 
     #[test]

@@ -21,7 +21,9 @@ pub mod verdict;
 pub use bootstrap::{Bootstrap, BootstrapError, bootstrap_model, cluster_bootstrap};
 pub use clustered::{ClusterError, ClusteredMean, clustered_mean, paired_difference, t_reach};
 pub use correlation::{Coefficient, Correlation, CorrelationError, correlation};
-pub use interval::{Estimate, Stratum, Z95, cluster_robust_se, clustered_wilson, mean, stratified, wilson};
+pub use interval::{
+    Estimate, Stratum, Z95, cluster_robust_se, clustered_wilson, difference_of_shares, mean, stratified, wilson,
+};
 pub use kolmogorov_smirnov::{KsError, KsMethod, KsTest, kolmogorov_smirnov};
 pub use mcnemar::{McNemar, PairedCounts, early_look, mcnemar};
 pub use multiplicity::{benjamini_hochberg, holm};

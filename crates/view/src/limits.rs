@@ -7,6 +7,9 @@ pub(crate) const PAGE_BYTES: usize = 16 << 20;
 /// Runs of the first page, the newest first; others are on further pages.
 pub(crate) const RUNS: usize = 300;
 
+/// Suites up to which there is a table of models by suites.
+pub(crate) const SUITES: usize = 24;
+
 /// Cells of the tables of tasks by runs on the first page, over all tables.
 pub(crate) const CELLS: usize = 15_000;
 
@@ -18,9 +21,6 @@ pub(crate) const OPTIONS: usize = 500;
 
 /// Runs that are compared with one of them at once.
 pub(crate) const BESIDE: usize = 100;
-
-/// Items that are listed of each kind in a comparison.
-pub(crate) const ITEMS: usize = 200;
 
 /// Notes and warnings.
 pub(crate) const NOTES: usize = 50;

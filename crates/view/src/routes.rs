@@ -20,7 +20,7 @@ use earnest_tasks::suite::registry::task_label;
 use minijinja::Environment;
 
 use crate::app::App;
-use crate::pages::{compare, leaderboard, run, sample, samples};
+use crate::pages::{compare, differences, leaderboard, run, sample, samples};
 use crate::shape;
 use crate::work::Threads;
 
@@ -51,10 +51,11 @@ pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections
     };
     Router::new()
         .route(&at(""), get(leaderboard::page))
-        .route(&at("differences"), get(leaderboard::differences))
+        .route(&at("differences"), get(differences::page))
         .route(&at("run/{run}"), get(run::page))
         .route(&at("run/{run}/progress"), get(run::progress))
         .route(&at("run/{run}/samples"), get(samples::page))
+        .route(&at("run/{run}/count"), get(samples::count))
         .route(&at("run/{run}/sample"), get(sample::page))
         .route(&at("compare"), get(compare::page))
         .route(&at("pair"), get(compare::pair))
@@ -114,6 +115,7 @@ fn environment() -> Environment<'static> {
         ("sample_body.html", include_str!("../templates/sample_body.html")),
         ("compare.html", include_str!("../templates/compare.html")),
         ("pair.html", include_str!("../templates/pair.html")),
+        ("pair_body.html", include_str!("../templates/pair_body.html")),
         ("macros.html", include_str!("../templates/macros.html")),
     ];
     for (name, source) in templates {

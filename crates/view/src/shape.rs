@@ -1,5 +1,6 @@
 //! Numbers, bars and addresses for templates.
 use earnest_report::p_text;
+pub(crate) use earnest_report::plot::address_part as path_segment;
 use earnest_results::fixed;
 use serde::Serialize;
 
@@ -28,19 +29,6 @@ pub(crate) fn points(value: f64) -> String {
 /// A p value in a table.
 pub(crate) fn p_value(value: f64) -> String {
     if value.is_finite() { p_text(value) } else { "-".to_owned() }
-}
-
-/// Escapes a text as one segment of a path or a value of a query (RFC 3986, unreserved characters stay). Every name in an address goes
-/// through it, and the routes undo it.
-pub(crate) fn path_segment(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => escaped.push(char::from(byte)),
-            other => escaped.push_str(&format!("%{other:02X}")),
-        }
-    }
-    escaped
 }
 
 /// Undoes [`path_segment`]; none for what it does not write.

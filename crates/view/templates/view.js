@@ -74,6 +74,27 @@
   if (live) watch();
   if (every("[data-working]").length > 0) setTimeout(() => location.reload(), 15000);
 
+  // Two runs that are chosen for a comparison: the second one is beside the first.
+  const compare = at("compare");
+  const picks = every("input.pick");
+  if (compare && picks.length > 1) {
+    compare.hidden = false;
+    let chosenRuns = [];
+    const show = () => {
+      compare.disabled = chosenRuns.length !== 2;
+      for (const pick of picks) pick.checked = chosenRuns.includes(pick.value);
+    };
+    for (const pick of picks) {
+      pick.addEventListener("change", () => {
+        chosenRuns = chosenRuns.filter((run) => run !== pick.value);
+        if (pick.checked) chosenRuns = [...chosenRuns, pick.value].slice(-2);
+        show();
+      });
+    }
+    compare.addEventListener("click", () => { location.href = `${compare.dataset.compare}?${new URLSearchParams({ a: chosenRuns[0], b: chosenRuns[1] })}`; });
+    show();
+  }
+
   // Samples: the list stays, the chosen one is beside it.
   const lines = every(".line");
   const detail = at("detail");
@@ -86,7 +107,7 @@
     const line = lines[open];
     line.classList.add("open");
     if (scroll) line.scrollIntoView({ block: "nearest" });
-    history.replaceState(null, "", `#${open}`);
+    history.replaceState(null, "", `#${encodeURIComponent(line.dataset.id)}`);
     wanted += 1;
     const mine = wanted;
     const reply = await fetch(`${line.href}&bare=true`);
@@ -104,7 +125,22 @@
     event.preventDefault();
     choose(index, false);
   }));
-  if (lines.length > 0 && beside()) choose(Math.min(Number.parseInt(location.hash.slice(1), 10) || 0, lines.length - 1), location.hash !== "");
+  // The chosen sample is in the address by its id, which may not be one of this list.
+  const chosen = () => { try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; } };
+  const asked = chosen();
+  const place = lines.findIndex((line) => line.dataset.id === asked);
+  if (lines.length > 0 && beside()) choose(Math.max(place, 0), place >= 0);
+  if (detail && asked && place < 0 && !at(asked)) {
+    const note = document.createElement("p");
+    note.className = "problem";
+    note.textContent = `${asked} is not on this page of the list.`;
+    detail.parentNode.before(note);
+  }
+  // A number that takes reading the whole run comes by itself.
+  const count = at("count");
+  if (count?.dataset.count) {
+    fetch(count.dataset.count).then((reply) => (reply.ok ? reply.json() : null), () => null).then((found) => { count.textContent = found ? `${found.text} samples` : ""; });
+  }
   for (const select of every("#filters select")) select.addEventListener("change", () => at("filters").requestSubmit());
   // Empty fields would only make addresses long.
   at("filters")?.addEventListener("formdata", (event) => { for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name); });

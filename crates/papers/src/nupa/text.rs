@@ -254,7 +254,14 @@ fn figure_tables(figure: &NupaFigure, width: usize) -> String {
             continue;
         }
         let columns = ranges.iter().map(|range| range.name().to_owned()).collect();
-        let grid = Grid { name: figure.metric.name().to_owned(), title: title.clone(), unit, columns, groups };
+        let grid = Grid {
+            name: figure.metric.name().to_owned(),
+            title: title.clone(),
+            unit,
+            columns,
+            covariate: None,
+            groups,
+        };
         text.push('\n');
         text.extend(
             grid_text(&grid, width.saturating_sub(2))

@@ -11,7 +11,7 @@ const LONGEST: usize = 300;
 const BEGINNING: usize = 60;
 
 /// An item of two runs, as one line each.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct AskedOfBoth {
     pub item: String,
     pub question: String,

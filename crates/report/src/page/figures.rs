@@ -238,6 +238,13 @@ fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
     plots.into_iter().map(placed).collect()
 }
 
+/// Draws the heat map of a run to show first, with cells that are links: `samples` is the address of the run's samples, to which a query is
+/// added.
+pub fn linked_heat(run: &ReportRun, samples: &str) -> Option<Figure> {
+    let first = heats(run).into_iter().next()?;
+    Some(heat(&Heat { samples: Some(samples.to_owned()), ..first }))
+}
+
 /// Returns the suite's own tables as heat maps, or accuracy by task and length without any; the first is the one to show first.
 pub(super) fn heats(run: &ReportRun) -> Vec<Heat> {
     let grids: Vec<Heat> = run.document.grids.iter().filter_map(|grid| grid_heat(run, grid)).collect();
@@ -281,6 +288,8 @@ fn grid_heat(run: &ReportRun, grid: &Grid) -> Option<Heat> {
         x_label: if matches!(shade, Shade::Digits(_)) { "limits" } else { "range of lengths" }.into(),
         shade,
         panels: panels.collect(),
+        covariate: grid.covariate.clone(),
+        samples: None,
     })
 }
 
@@ -309,6 +318,8 @@ fn lengths_heat(run: &ReportRun) -> Option<Heat> {
         x_label: "length".into(),
         shade: Shade::Share,
         panels: vec![HeatPanel { title: String::new(), columns, rows: rows.collect() }],
+        covariate: Some("length".into()),
+        samples: None,
     })
 }
 

@@ -17,6 +17,6 @@ mod sections;
 
 pub use chapter::Chapter;
 pub use differences::comparisons;
-pub use figures::{Section, figures};
+pub use figures::{Section, figures, linked_heat};
 pub use html::{Frame, SHARED, Sections, framed, page};
 pub use run::{QuestionTexts, ReportRun};

@@ -43,10 +43,17 @@ impl Figure {
         Figure { name: file_name(name), title: title.to_owned(), description, width, height, body: svg.body }
     }
 
+    /// True if parts of it are links.
+    pub fn has_links(&self) -> bool {
+        self.body.contains("<a ")
+    }
+
     /// Returns the `<svg>` element for a page with [`RULES`].
     pub fn inline(&self) -> String {
+        // The parts of an image are not read out, and links would be lost.
+        let role = if self.has_links() { "group" } else { "img" };
         format!(
-            r#"<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img" aria-label="{label}">{body}</svg>"#,
+            r#"<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="{role}" aria-label="{label}">{body}</svg>"#,
             w = number(self.width),
             h = number(self.height),
             label = escape(&format!("{}. {}", self.title, self.description)),

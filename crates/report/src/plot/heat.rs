@@ -1,4 +1,5 @@
 //! Heat maps of tasks by lengths.
+use super::address::address_part;
 use super::figure::Figure;
 use super::svg::{Anchor, Svg, number, shorten, text_width};
 
@@ -22,6 +23,19 @@ pub struct Heat {
     pub x_label: String,
     pub shade: Shade,
     pub panels: Vec<HeatPanel>,
+    /// Covariate of samples whose values the columns are; none where they are something else.
+    pub covariate: Option<String>,
+    /// Address of the samples behind cells, to which a query is added; none without links, as in files.
+    pub samples: Option<String>,
+}
+
+impl Heat {
+    /// Address of the samples of a cell.
+    fn link(&self, task: Option<&String>, column: &str) -> Option<String> {
+        let (samples, covariate) = (self.samples.as_ref()?, self.covariate.as_ref()?);
+        let task = task.map_or_else(String::new, |task| format!("task={}&", address_part(task)));
+        Some(format!("{samples}?{task}covariate={}", address_part(&format!("{covariate}={column}"))))
+    }
 }
 
 /// A panel; its title may be empty.
@@ -128,11 +142,15 @@ fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64),
                         Shade::Digits(_) => format!("{} digits, n = {n}", digits(value)),
                     };
                     let full = format!("{name} {}", panel.title);
+                    let link = plot.link(task.as_ref(), column);
                     let column = match plot.shade {
                         Shade::Digits(_) => format!("limit {column}"),
                         Shade::Share | Shade::ErrorUpTo(_) => format!("{} {column}", plot.x_label),
                     };
                     let tip = format!("{}, {column}: {said}", full.trim_end());
+                    if let Some(link) = &link {
+                        svg.body += &format!(r#"<a href="{}">"#, super::escape(link));
+                    }
                     svg.filled(&colour(fraction), (x, y), size, &tip);
                     if cell >= 24.0 {
                         let class = if fraction > 0.5 { "on-light" } else { "on-dark" };
@@ -143,6 +161,9 @@ fn panel(svg: &mut Svg, plot: &Heat, panel: &HeatPanel, (left, top): (f64, f64),
                             Shade::Digits(_) => digits(value),
                         };
                         svg.text(class, (x + cell / 2.0, y + 15.0), Anchor::Middle, &text);
+                    }
+                    if link.is_some() {
+                        svg.body += "</a>";
                     }
                 }
                 None => svg.rect("none", (x, y), size, ""),
@@ -258,6 +279,8 @@ mod tests {
             x_label: "length".into(),
             shade: Shade::Share,
             panels: vec![HeatPanel { title: String::new(), columns, rows }],
+            covariate: None,
+            samples: None,
         }
     }
 
@@ -276,6 +299,27 @@ mod tests {
         assert!(figure.body.contains("#fee838") && figure.body.contains("#00224e"));
         let figure = heat(&plot(100, vec![row(vec![Some((f64::NAN, 1)); 100])]));
         assert!(figure.width <= 1220.0 && !figure.body.contains("NaN"));
+    }
+
+    #[test]
+    fn cells_lead_to_their_samples() {
+        let mut shares =
+            plot(2, vec![row(vec![Some((0.5, 10)), None]), HeatRow { task: None, ..row(vec![Some((0.5, 10)); 2]) }]);
+        shares.covariate = Some("length".into());
+        assert!(!heat(&shares).body.contains("<a "), "a file has no samples to lead to");
+        shares.samples = Some("run/x&y/samples".into());
+        let figure = heat(&shares);
+        assert!(
+            figure.body.contains(r#"<a href="run/x&amp;y/samples?task=add&amp;covariate=length%3D1"><rect"#),
+            "{}",
+            figure.body
+        );
+        assert!(
+            figure.body.contains(r#"<a href="run/x&amp;y/samples?covariate=length%3D2">"#),
+            "all tasks: {}",
+            figure.body
+        );
+        assert_eq!((figure.body.matches("<a ").count(), figure.body.matches("</a>").count()), (3, 3));
     }
 
     #[test]

@@ -151,7 +151,8 @@ fn draw(svg: &mut Svg, row: &LimitRow, bar: &LimitBar, x: Scale, (from, right): 
     }
     svg.close();
     let short = bar.text.split(' ').next().unwrap_or_default();
-    svg.text("small", (right + 3.0, y + thick), Anchor::Start, short);
+    let star = if bar.text.ends_with('*') { "*" } else { "" };
+    svg.text("small", (right + 3.0, y + thick), Anchor::Start, &format!("{short}{star}"));
 }
 
 #[cfg(test)]

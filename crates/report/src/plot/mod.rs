@@ -1,6 +1,7 @@
 //! Plots as SVG: every function takes data and returns a [`Figure`]. Colours are classes of a stylesheet ([`LIGHT`], [`DARK`]), so
 //! that one drawing fits dark pages, light pages and paper.
 
+mod address;
 mod bars;
 mod curves;
 mod drawing;
@@ -13,6 +14,7 @@ mod scale;
 mod stacked;
 mod svg;
 
+pub use address::address_part;
 pub use bars::{Bar, BarGroup, Bars, bars, bars_domain};
 pub use curves::{Curve, CurvePlot, Measure, curves};
 pub use drawing::{DrawingError, Format};

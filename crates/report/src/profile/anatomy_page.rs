@@ -125,6 +125,8 @@ pub(super) fn positions(profile: &NumeracyProfile) -> Markup {
         x_label: "position from the point".into(),
         shade: Shade::Share,
         panels: panels.collect(),
+        covariate: None,
+        samples: None,
     };
     drawn(&map)
 }

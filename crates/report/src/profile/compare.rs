@@ -11,6 +11,7 @@ use earnest_tasks::suite::registry::Mode;
 use earnest_tasks::{agreeing, counted};
 
 use super::NumeracyProfile;
+use super::text::{listed, name};
 use crate::ReportError;
 
 /// Two models in a skill.
@@ -132,7 +133,7 @@ pub fn comparison(one: &NumeracyProfile, other: &NumeracyProfile, shared: Option
         ceiling: compared.ceiling,
         no_limit: compared.no_limit,
         one_only: compared.one_only,
-        unlike: asked_alike(one, other),
+        unlike: unlike(one, other, &compared.skills),
     }
 }
 
@@ -181,8 +182,11 @@ fn difference(
     }
 }
 
+/// Skills that a sentence names.
+const NAMED: usize = 4;
+
 /// A sentence on what was asked unlike in two profiles, with the command that asks alike; none where the models alone differ.
-fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String> {
+fn unlike(one: &NumeracyProfile, other: &NumeracyProfile, compared: &[ComparedSkill]) -> Option<String> {
     let profiles = [one, other];
     let labels = [0, 1].map(|index| label(&profiles, index));
     if !one.asks_as(other) {
@@ -193,15 +197,29 @@ fn asked_alike(one: &NumeracyProfile, other: &NumeracyProfile) -> Option<String>
         ));
     }
     let forms = [one.asked_form()?, other.asked_form()?];
-    if forms[0] == forms[1] {
+    let is_unlike = |skill: &&ComparedSkill| one.form_of(&skill.skill.task) != other.form_of(&skill.skill.task);
+    let skills = compared.iter().filter(is_unlike).filter_map(|skill| one.skill(&skill.skill.task));
+    let skills: Vec<String> = skills.map(name).collect();
+    if skills.is_empty() && (forms[0] == forms[1] || !compared.is_empty()) {
         return None;
+    }
+    let is_best = profiles.iter().all(|profile| !profile.screening.is_empty());
+    let best = if is_best { ", each as it is best," } else { "," };
+    let all = skills.len() == compared.len();
+    if forms[0] == forms[1] || !all {
+        let own = if is_best { ", where each model was asked as it is best" } else { "" };
+        return Some(format!(
+            "The prompts are unlike in {}{own} ({}), and a difference there may be one of prompts. `earnest profile --model MODEL --prompt {} --shots {}` for each of the two models asks alike.",
+            counted(skills.len(), "skill"),
+            listed(&skills, NAMED),
+            forms[1].mode,
+            forms[1].shots
+        ));
     }
     // The model that was screened in the form of the other one can be asked so; raw text is what most take.
     let ways = [(one, forms[1]), (other, forms[0])];
     let is_taken = |(again, form): &(&NumeracyProfile, PromptForm)| again.options.forms.contains(form);
     let &(again, form) = ways.iter().max_by_key(|way| (is_taken(way), way.1.mode == Mode::Raw))?;
-    let is_best = profiles.iter().all(|profile| !profile.screening.is_empty());
-    let best = if is_best { ", each as it is best," } else { "," };
     Some(format!(
         "The prompts are unlike: {} was asked {} and {} {}{best} and a difference may be one of prompts. `earnest profile {} --prompt {} --shots {}`, with the other options of that run, asks alike.",
         labels[0],

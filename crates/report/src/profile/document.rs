@@ -7,7 +7,8 @@ use serde::Serialize;
 use earnest_stats::psychometric::{Counted, Limit, Step};
 use earnest_stats::{Z95, wilson};
 use earnest_tasks::suite::profile::{
-    Family, FormCount, NAME, Notation, ProfileOptions, PromptForm, SkillResult, ThinkingTask, best_form, results,
+    Family, FormCount, NAME, Notation, ProfileOptions, PromptForm, SkillResult, ThinkingTask, best_form, form_of_skill,
+    results,
 };
 
 use super::anatomy::{Anatomy, WrongAnswers};
@@ -38,7 +39,8 @@ pub struct NumeracyProfile {
     pub failed: usize,
     /// Seconds of generation.
     pub seconds: f64,
-    /// Form of the prompts: `chat`, `raw`, or either with a number of worked examples, as in `raw+3`; none while the screening is not over.
+    /// Form of the prompts: `chat`, `raw`, or either with a number of worked examples, as in `raw+3`, which skills may have otherwise; none while the
+    /// screening is not over.
     pub form: Option<String>,
     /// Answers to the screening by form; empty where one form was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,6 +84,8 @@ pub struct FormShare {
     pub share: f64,
     pub low: f64,
     pub high: f64,
+    /// Questions of the first round without an answer, which count as wrong: requests that failed, prompts that do not fit.
+    pub failed: usize,
     /// True if the form is shown to be worse than the one that is asked (McNemar's exact test at 5 %).
     pub worse: bool,
 }
@@ -95,6 +99,9 @@ pub struct SkillProfile {
     pub shortest: usize,
     pub longest: usize,
     pub chance: f64,
+    /// Form in which it is asked, where that is not the profile's: clearly more of a few questions were right in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<String>,
     pub asked: usize,
     /// 90, 50 and 10 % of the way from chance to certainty. Where success does not fall with the length, the lengths from which it stays below for good; null if
     /// it never does.
@@ -143,7 +150,7 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         tokens += sample.completion.as_ref().map_or(0, |completion| completion.tokens() as u64);
         let screened = PromptForm::of_task(&sample.task);
         if let Some(count) = forms.iter_mut().find(|count| Some(count.form) == screened) {
-            count.add(&sample.covariates, sample.score.as_ref().is_some_and(|score| score.correct));
+            count.add(&sample.covariates, sample.score.as_ref().map(|score| score.correct));
         }
         let length = sample.covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok());
         let (Some(score), Some(length)) = (&sample.score, length) else {
@@ -169,10 +176,13 @@ pub fn profile(store: &Store, run: &RunRecord) -> Result<NumeracyProfile, Report
         answers.push((sample.task, length, score.correct));
     }
     let results = results(&options, answers.iter().map(|(task, length, right)| (task.as_str(), *length, *right)));
-    let skills: Vec<SkillProfile> = results.iter().map(skill).collect();
+    let mut skills: Vec<SkillProfile> = results.iter().map(skill).collect();
     // Other questions follow the screening.
     let is_over = forms.len() == 1 || forms.iter().map(|count| count.answers.len()).sum::<usize>() < asked + failed;
     let best = best_form(&forms);
+    for skill in skills.iter_mut().filter(|_| is_over) {
+        skill.form = form_of_skill(&forms, &skill.task).filter(|form| Some(*form) != best).map(|form| form.to_string());
+    }
     let of_best = forms.iter().find(|count| Some(count.form) == best).filter(|_| forms.len() > 1);
     let screening = of_best.map_or_else(Vec::new, |best| {
         forms.iter().filter_map(|count| form_share(count, best)).collect::<Vec<FormShare>>()
@@ -223,6 +233,7 @@ fn form_share(count: &FormCount, best: &FormCount) -> Option<FormShare> {
         share: share.value,
         low: share.low,
         high: share.high,
+        failed: count.failed,
         worse: count.is_worse(best),
     })
 }
@@ -236,6 +247,7 @@ fn skill(result: &SkillResult) -> SkillProfile {
         shortest: skill.shortest,
         longest: skill.longest,
         chance: skill.chance,
+        form: None,
         asked: measured.counts.iter().map(|one| one.asked).sum(),
         limits: measured.limits.clone(),
         falls: measured.falls,
@@ -252,6 +264,12 @@ impl NumeracyProfile {
     /// The form of the prompts; none while the screening is not over.
     pub fn asked_form(&self) -> Option<PromptForm> {
         self.form.as_ref()?.parse().ok()
+    }
+
+    /// The form in which a skill is asked; none while the screening is not over.
+    pub fn form_of(&self, task: &str) -> Option<PromptForm> {
+        let own = self.skill(task).and_then(|skill| skill.form.as_ref()?.parse().ok());
+        own.or_else(|| self.asked_form())
     }
 
     /// The skill of this task.

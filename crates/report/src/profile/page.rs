@@ -7,7 +7,7 @@ use earnest_tasks::suite::profile::Family;
 
 use super::compare::label;
 use super::notations::has_enough;
-use super::text::{limit_text, p_text, prompt_of_page, steps_text};
+use super::text::{is_open, limit_text, p_text, prompt_of_page, steps_text};
 use super::{
     Comparison, FormShare, LimitDifference, NotationResult, NotationVerdict, NumeracyProfile, SkillProfile,
     anatomy_page, thinking_page,
@@ -136,10 +136,13 @@ fn bar(series: usize, skill: &SkillProfile) -> LimitBar {
         let text = if skill.asked == 0 { "no answers" } else { "no limit: does not fall" };
         return LimitBar { series, limits: None, low: 0.0, high: 0.0, text: text.to_owned() };
     };
-    let estimate = |index: usize| skill.limits.get(index).map_or(0.0, |limit| limit.estimate);
+    // A bar would say more than is known.
+    let estimate = |index: usize| {
+        skill.limits.get(index).filter(|limit| !is_open(limit, range(skill))).map_or(0.0, |limit| limit.estimate)
+    };
     LimitBar {
         series,
-        limits: Some([estimate(0), half.estimate, estimate(2)]),
+        limits: Some([estimate(0), estimate(1), estimate(2)]),
         low: half.low,
         high: half.high,
         text: marked(half, skill),
@@ -248,7 +251,8 @@ pub(super) fn points([difference, low, high]: [f64; 3], holds: bool) -> Value {
 fn screening(profile: &NumeracyProfile) -> Markup {
     let row = |one: &FormShare| {
         let [low, high] = [one.low, one.high].map(|end| format!("{:.0}", 100.0 * end));
-        let first = format!("{}/{}", one.first_right, one.first_asked);
+        let failed = if one.failed > 0 { format!(", {} without an answer", one.failed) } else { String::new() };
+        let first = format!("{}/{}{failed}", one.first_right, one.first_asked);
         let all = format!("{}/{}", one.right, one.asked);
         let (share, interval) = (format!("{:.0}", 100.0 * one.share), format!("[{low}, {high}]"));
         let asked = Some(&one.form) == profile.form.as_ref();
@@ -350,6 +354,7 @@ mod tests {
             shortest: 1,
             longest: 20,
             chance: 0.0,
+            form: None,
             asked: 4,
             limits: match falls {
                 true => LIMITS.to_vec(),
@@ -437,6 +442,7 @@ mod tests {
             share,
             low: share - 0.1,
             high: share + 0.1,
+            failed: 0,
             worse: right < 10,
         }
     }

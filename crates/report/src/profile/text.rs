@@ -14,8 +14,8 @@ use earnest_results::p_decimals;
 /// Classes of errors that the text names.
 const CLASSES: usize = 3;
 
-/// Lines of the text; the page and the next commands make them 40.
-const HEIGHT: usize = 37;
+/// Lines of the text; the page and the next commands, of which one may take two lines, make them 40.
+const HEIGHT: usize = 36;
 
 /// Skills whose steps the text has.
 const STEPPED: usize = 3;
@@ -33,9 +33,9 @@ fn length(value: f64, skill: (usize, usize)) -> String {
     }
 }
 
-/// A limit with its interval: `6.3 (5-7)`.
+/// A limit with its interval: `6.3 (5-7)`, or `? (<1-38)` where the interval says that the number is not known.
 pub fn limit_text(limit: &Limit, lengths: (usize, usize)) -> String {
-    let estimate = length(limit.estimate, lengths);
+    let estimate = if is_open(limit, lengths) { "?".to_owned() } else { length(limit.estimate, lengths) };
     // Ends are mostly lengths that were asked.
     let [low, high] = [limit.low, limit.high].map(|value| {
         let text = length(value, lengths);
@@ -72,15 +72,8 @@ fn mark(skill: &SkillProfile) -> &'static str {
 }
 
 fn cell(skill: &SkillProfile) -> String {
-    let lengths = (skill.shortest, skill.longest);
     match skill.half() {
-        // A number would say more than is known.
-        Some(limit) if is_open(limit, lengths) => {
-            let text = limit_text(limit, lengths);
-            let interval = text.split_once(" (").map_or(text.as_str(), |(_, interval)| interval);
-            format!("? ({interval}{}", mark(skill))
-        }
-        Some(limit) => limit_text(limit, lengths) + mark(skill),
+        Some(limit) => limit_text(limit, (skill.shortest, skill.longest)) + mark(skill),
         None if skill.asked == 0 => "no answers".to_owned(),
         None => "no limit".to_owned(),
     }
@@ -89,8 +82,8 @@ fn cell(skill: &SkillProfile) -> String {
 /// Ratio of the ends of an interval from which its estimate says nothing.
 const WIDE: f64 = 8.0;
 
-/// True if the interval goes from below the shortest length to lengths many times as long.
-fn is_open(limit: &Limit, lengths: (usize, usize)) -> bool {
+/// True if the interval goes from below the shortest length to lengths many times as long: a number would say more than is known.
+pub(super) fn is_open(limit: &Limit, lengths: (usize, usize)) -> bool {
     let shortest = lengths.0 as f64;
     limit.low < shortest && limit.high >= WIDE * shortest
 }
@@ -136,7 +129,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     let (mut rows, mut tasks): (Vec<String>, Vec<String>) = Default::default();
     let tables = nupa(&asked, width, fold, &mut rows) + &bench(&asked, width, fold, &mut tasks);
     if !asked.is_empty() {
-        text += &wrap(&meaning(&asked, tables.contains(" (")), width, "");
+        text += &wrap(&meaning(&asked, &tables), width, "");
     }
     text += &tables;
     let words = asked.iter().filter(|skill| matches!(skill.family, Family::WordProblems | Family::Text));
@@ -152,7 +145,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
         let sure = if fold == Fold::Sure {
             "Below the shortest length throughout"
         } else {
-            "Probably below the shortest length"
+            "Below the shortest length, or not known"
         };
         text += &wrap(&format!("{sure}: {}.", hidden.join("; ")), width, "");
     }
@@ -160,7 +153,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     if asked.iter().any(|skill| skill.half().is_none()) {
         sentences.push("No limit: success does not fall with the length; the page has it by length.".to_owned());
     }
-    let wide = asked.iter().filter(|skill| skill.falls && !skill.narrow).count();
+    let wide = asked.iter().filter(|skill| !skill.narrow).count();
     let mut remarks = Vec::new();
     if wide > 0 && profile.finished {
         remarks.push(format!(
@@ -221,8 +214,8 @@ fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
     (!parts.is_empty()).then(|| format!("* {}", parts.join(" ")))
 }
 
-/// Meaning of the limits, with their intervals or without, by the chance of these skills.
-fn meaning(skills: &[&SkillProfile], has_intervals: bool) -> String {
+/// Meaning of the limits in the tables, by the chance of these skills.
+fn meaning(skills: &[&SkillProfile], tables: &str) -> String {
     // The largest chance of a skill, for an example.
     let lucky =
         skills.iter().rev().filter(|skill| skill.chance > 0.0).max_by(|one, other| one.chance.total_cmp(&other.chance));
@@ -230,13 +223,21 @@ fn meaning(skills: &[&SkillProfile], has_intervals: bool) -> String {
         let [chance, halfway] = [skill.chance, (1.0 + skill.chance) / 2.0].map(|share| 100.0 * share);
         format!(" ({}: {halfway:.0} %, where chance is {chance:.0})", skill.title)
     });
-    let intervals = if has_intervals { ", 95 % intervals" } else { "" };
-    format!("Digits up to which more than half is right{example}{intervals}:")
+    let intervals = if tables.contains(" (") { ", 95 % intervals" } else { "" };
+    let unknown = if tables.contains(" ?") { ", ? is not known" } else { "" };
+    format!("Digits up to which more than half is right{example}{intervals}{unknown}:")
 }
 
 /// Form of the prompts, and right answers to the screening in each, the one that is asked first.
 pub(super) fn prompt(profile: &NumeracyProfile) -> String {
-    let first = |one: &super::FormShare| format!("{} {}/{}", one.form, one.first_right, one.first_asked);
+    let first = |one: &super::FormShare| {
+        let failed = match one.failed {
+            0 => String::new(),
+            count if count == one.first_asked => " (no answers)".to_owned(),
+            count => format!(" ({count} without an answer)"),
+        };
+        format!("{} {}/{}{failed}", one.form, one.first_right, one.first_asked)
+    };
     let Some(form) = profile.asked_form() else {
         let found: Vec<String> = profile.screening.iter().map(first).collect();
         return match found.is_empty() {
@@ -255,8 +256,13 @@ pub(super) fn prompt(profile: &NumeracyProfile) -> String {
     let shares: Vec<String> = forms.iter().map(|one| first(one)).collect();
     let more = forms.iter().filter(|one| one.asked > one.first_asked);
     let more: Vec<String> = more.map(|one| format!("{} {}/{}", one.form, one.right, one.asked)).collect();
-    let more = if more.is_empty() { String::new() } else { format!("; with other tasks: {}", more.join(", ")) };
-    format!("{} Short questions right: {}{more}.", chosen(profile, &form), shares.join(", "))
+    let more = if more.is_empty() { String::new() } else { format!("; of all asked: {}", more.join(", ")) };
+    let examples = forms.iter().filter_map(|one| one.form.parse::<PromptForm>().ok()).map(|form| form.shots).max();
+    let examples = match examples {
+        None | Some(0) => String::new(),
+        Some(count) => format!(" (+{count}: examples)"),
+    };
+    format!("{} Short questions right: {}{examples}{more}.", chosen(profile, &form), shares.join(", "))
 }
 
 /// Form of the prompts for the page, which has the right answers to the screening in a section of its own.
@@ -267,13 +273,28 @@ pub(super) fn prompt_of_page(profile: &NumeracyProfile) -> String {
     }
 }
 
-/// The form that is asked, and those that it is not shown to be better than.
+/// Skills that are asked in a form of their own and are named.
+const OWN_FORM: usize = 4;
+
+/// The form that is asked, those that it is not shown to be better than, and the skills that are asked in another one.
 fn chosen(profile: &NumeracyProfile, form: &PromptForm) -> String {
     let others = profile.screening.iter().filter(|one| Some(&one.form) != profile.form.as_ref() && !one.worse);
     let tied: Vec<&str> = others.map(|one| one.form.as_str()).collect();
     let tied =
         if tied.is_empty() { String::new() } else { format!(", not shown to be better than {}", tied.join(", ")) };
-    format!("Asked {}{tied}.", form.title())
+    let own: Vec<&SkillProfile> = profile.skills.iter().filter(|skill| skill.form.is_some()).collect();
+    let own = match own.first().and_then(|skill| skill.form.as_ref()) {
+        None => String::new(),
+        Some(other) => {
+            let names: Vec<String> = own.iter().map(|skill| name(skill)).collect();
+            format!(
+                "; {} {other}, where clearly more of that was right: {}",
+                counted(own.len(), "skill"),
+                listed(&names, OWN_FORM)
+            )
+        }
+    };
+    format!("Asked {}{tied}{own}.", form.title())
 }
 
 /// Verdicts on notations: differences that hold, then those that are alike, then those that are not decided.
@@ -347,7 +368,7 @@ const NOTATIONS: [(Family, &str); 4] = [
 ];
 
 /// Name of a skill in a list of all.
-fn name(skill: &SkillProfile) -> String {
+pub(super) fn name(skill: &SkillProfile) -> String {
     match skill.family {
         Family::Integers | Family::Floats | Family::Fractions | Family::Scientific => {
             let of = NOTATIONS.iter().find(|(family, _)| *family == skill.family).map_or("", |(_, title)| title);
@@ -360,7 +381,7 @@ fn name(skill: &SkillProfile) -> String {
 }
 
 /// A list of names; one that is longer than `most` is cut.
-fn listed(names: &[String], most: usize) -> String {
+pub(super) fn listed(names: &[String], most: usize) -> String {
     let more = names.len().saturating_sub(most);
     let shown = names[..names.len().min(most)].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }
@@ -461,7 +482,9 @@ fn difference_row(one: &LimitDifference, profile: &NumeracyProfile, is_asked: bo
     let [first, second] = one.limits.map(|limit| limit_text(&limit, (skill.shortest, skill.longest)));
     let right = one.right.zip(one.pairs).map(|([mine, theirs], pairs)| format!("{mine}, {theirs} of {pairs}"));
     let right = is_asked.then(|| right.unwrap_or_else(|| "not asked".to_owned()));
-    Some([name(skill), first, second].into_iter().chain(right).chain([p_text(one.p_holm)]).collect())
+    // The verdict counts those that differ without a direction.
+    let mark = if one.better.is_none() { " ~" } else { "" };
+    Some([name(skill) + mark, first, second].into_iter().chain(right).chain([p_text(one.p_holm)]).collect())
 }
 
 /// Renders a comparison: the verdict, the differences that hold, and how they were found.
@@ -481,6 +504,9 @@ pub fn comparison_text(profiles: [&NumeracyProfile; 2], comparison: &Comparison,
     if !rows.is_empty() {
         text += "\n50 % limits in digits:\n";
         text += &table;
+        if table.contains(" ~ ") {
+            text += &wrap("~ They differ, but not shown in which direction.", width, "");
+        }
     }
     let more = comparison.holding().count().saturating_sub(LINES);
     if more > 0 {
@@ -535,6 +561,7 @@ mod tests {
             shortest: 1,
             longest: 20,
             chance: 0.0,
+            form: None,
             asked: 48,
             limits: vec![Limit { level: 0.5, estimate: 5.0, low: 4.0, high: 6.5 }; 3],
             falls: true,

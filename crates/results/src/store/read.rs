@@ -39,7 +39,13 @@ pub struct Filter {
     pub disagree: Option<[String; 2]>,
     /// Only wrong answers of this class ([`earnest_tasks::anatomy`]).
     pub error: Option<ErrorClass>,
+    /// Only samples whose covariates have these values, by name; values are compared as text.
+    pub covariates: Vec<(String, String)>,
 }
+
+/// Condition on a covariate, by key instead of by path: a path cannot hold a name with a quote.
+const HAS_COVARIATE: &str = "EXISTS (SELECT 1 FROM json_each(t.covariates) c WHERE c.key = ? AND \
+                             CASE WHEN c.type IN ('true', 'false') THEN c.type ELSE CAST(c.atom AS TEXT) END = ?)";
 
 impl Filter {
     /// True of a sample that satisfies what SQL does not check.
@@ -66,6 +72,10 @@ impl Filter {
                 sql += condition;
                 values.push(value);
             }
+        }
+        for (name, value) in &self.covariates {
+            sql += &format!(" AND {HAS_COVARIATE}");
+            values.extend([name as &dyn ToSql, value]);
         }
         if let Some([one, other]) = &self.disagree {
             // By key instead of by path: a path cannot hold a name with a quote.
@@ -137,6 +147,38 @@ impl Store {
             .prepare_cached(sql)
             .and_then(|mut statement| statement.query_row([key(run.id, 0), key(run.id + 1, 0)], |row| row.get(0)));
         exists.map_err(|source| self.error("read", source))
+    }
+
+    /// True if a sample of the run has this value of a covariate, as text.
+    pub fn has_covariate(&self, run: &RunRecord, name: &str, value: &str) -> Result<bool, RunError> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM texts t WHERE t.key >= ? AND t.key < ? AND {HAS_COVARIATE})");
+        let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
+        let parameters: [&dyn ToSql; 4] = [&start, &end, &name, &value];
+        let exists = self
+            .connection()
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)));
+        exists.map_err(|source| self.error("read", source))
+    }
+
+    /// Returns the number of samples that satisfy a filter, whatever its `after`.
+    pub fn count_of(&self, run: &RunRecord, filter: &Filter) -> Result<usize, RunError> {
+        if filter.error.is_some() {
+            let all = Filter { after: None, ..filter.clone() };
+            return self.samples(run, all).try_fold(0, |count, sample| sample.map(|_| count + 1));
+        }
+        let (conditions, values) = filter.sql();
+        // What lists read is counted without the texts.
+        let texts = if conditions.contains("t.") { " JOIN texts t ON t.key = s.key" } else { "" };
+        let sql = format!("SELECT COUNT(*) FROM samples s{texts} WHERE s.key >= ? AND s.key < ?{conditions}");
+        let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
+        let mut parameters: Vec<&dyn ToSql> = vec![&start, &end];
+        parameters.extend(values);
+        let count = self
+            .connection()
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.query_row(parameters.as_slice(), |row| row.get::<_, i64>(0)));
+        count.map(|count| usize::try_from(count).unwrap_or(0)).map_err(|source| self.error("read", source))
     }
 
     /// True if a sample of the run has a score by this name.

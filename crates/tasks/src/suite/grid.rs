@@ -12,6 +12,9 @@ pub struct Grid {
     pub title: String,
     pub unit: Unit,
     pub columns: Vec<String>,
+    /// Covariate of samples whose values the columns are; none where they are something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covariate: Option<String>,
     pub groups: Vec<GridGroup>,
 }
 

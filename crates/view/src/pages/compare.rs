@@ -1,28 +1,47 @@
 //! Two runs: paired differences by task, the items they answer differently, and one item side by side.
 use axum::extract::State;
 use axum::response::Response;
-use earnest_report::compare::compare_runs;
-use earnest_report::{Difference, comparison_figure, options};
+use earnest_report::compare::{AskedOfBoth, asked_of_both, compare_runs};
+use earnest_report::{Difference, Flip, comparison_figure, options};
 use earnest_results::scores::CompareSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::leaderboard::Warnings;
+use super::differences::Warnings;
 use super::{record, sample};
-use crate::app::{Asks, ITEM, NUMBER, Page, Parameters, RUN, Shared};
-use crate::limits::{self, DRAWN_TASKS, ITEMS, NOTES, ROWS};
+use crate::app::{Asks, ITEM, NUMBER, Page, Parameters, RUN, Shared, TEXT, TRUTH};
+use crate::failed::Failed;
+use crate::limits::{self, DRAWN_TASKS, NOTES, ROWS};
 use crate::text::difference;
 use crate::work::Kind;
 
-/// Two runs.
+/// Two runs, and the items that are listed.
 #[derive(Deserialize)]
 pub(crate) struct Two {
     a: String,
     b: String,
+    /// Task of the listed items; empty for all.
+    #[serde(default)]
+    task: String,
+    /// Items of each kind before the listed ones.
+    #[serde(default)]
+    from: usize,
 }
 
 impl Parameters for Two {
-    const TAKE: &'static [(&'static str, &'static str)] = &[("a", RUN), ("b", RUN)];
+    const TAKE: &'static [(&'static str, &'static str)] = &[("a", RUN), ("b", RUN), ("task", TEXT), ("from", NUMBER)];
+}
+
+/// Items of each kind on a page.
+const PAGE: usize = 25;
+
+/// Items that one run has right and the other wrong, in one direction.
+#[derive(Serialize)]
+struct Flips {
+    title: String,
+    /// Number of all.
+    number: u64,
+    shown: Vec<AskedOfBoth>,
 }
 
 /// A row of the differences.
@@ -40,6 +59,11 @@ struct Row {
 }
 
 impl Row {
+    /// True of a difference that holds after Holm's adjustment.
+    fn holds(&self) -> bool {
+        self.p.is_some_and(|p| p < 0.05)
+    }
+
     fn of(found: &Difference, is_total: bool) -> Row {
         Row {
             name: found.name.clone(),
@@ -55,33 +79,55 @@ impl Row {
     }
 }
 
-/// Shows the comparison of two runs.
-pub(crate) async fn page(State(app): Shared, Asks(Two { a, b }): Asks<Two>) -> Response {
+/// Shows the comparison of two runs: verdict, figure, the tasks that differ, and the items that were answered differently.
+pub(crate) async fn page(State(app): Shared, Asks(Two { a, b, task, from }): Asks<Two>) -> Response {
     app.page(Kind::Slow, move |store, asked| {
-        let (one, other) = (record(store, &a)?, record(store, &b)?);
+        let runs = [record(store, &a)?, record(store, &b)?];
+        let models = super::labels(&[&runs[0], &runs[1]]);
         let mut warnings = Warnings::default();
         let names = [a.clone(), b.clone()];
         let compared = compare_runs(store, &names, &CompareSettings::default(), &mut warnings)?;
         asked.check()?;
-        let found = compared.into_iter().next().ok_or_else(|| crate::failed::Failed::not_found("there is nothing to compare"))?;
-        let mut rows = vec![Row::of(&found.overall, true)];
+        let mut found = compared.into_iter().next().ok_or_else(|| Failed::not_found("there is nothing to compare"))?;
+        // People know runs by what differs between them.
+        (found.baseline, found.run) = (models[0].clone(), models[1].clone());
+        let all = Row::of(&found.overall, true);
         const HOW: &str = "`earnest compare` prints all";
         let (of_tasks, more_rows) = limits::first(&found.tasks, ROWS, "tasks", HOW);
-        rows.extend(of_tasks.into_iter().map(|task| Row::of(task, false)));
+        let rows = of_tasks.into_iter().map(|task| Row::of(task, false));
+        let (mut differing, rest): (Vec<Row>, Vec<Row>) = rows.partition(Row::holds);
+        differing.sort_by(|one, other| other.difference.abs().total_cmp(&one.difference.abs()));
         let warnings: Vec<String> = warnings.0.iter().map(|warning| options(warning)).collect();
         let (mut warnings, more_warnings) = limits::first(warnings, NOTES, "warnings", HOW);
         warnings.extend(more_warnings);
         let model = found.model.as_ref().map(|model| model.remark());
-        let (other_scorers, tests) = (found.other_scorers(), found.tests());
+        let (verdict, tests) = (options(&found.conclusion()), found.tests());
         let is_drawn = found.tasks.len() <= DRAWN_TASKS;
         let figure = is_drawn.then(|| comparison_figure(std::slice::from_ref(&found), str::to_owned, false)).flatten();
         let figure = figure.map(|figure| figure.inline());
-        let gained: Vec<_> = found.flips.iter().filter(|flip| flip.run > flip.baseline).take(ITEMS).collect();
-        let lost: Vec<_> = found.flips.iter().filter(|flip| flip.run < flip.baseline).take(ITEMS).collect();
-        let models = super::labels([&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())));
+        if !task.is_empty() && found.flips.iter().all(|flip| flip.task != task) && found.tasks.iter().all(|one| one.name != task) {
+            return Err(Failed::not_found(format!("the two runs have no common items of the task {task}")));
+        }
+        let is_listed = |flip: &&Flip| task.is_empty() || flip.task == task;
+        let flips = |is_gain: bool, title: String| -> Result<Flips, Failed> {
+            let mine = || found.flips.iter().filter(is_listed).filter(|flip| (flip.run > flip.baseline) == is_gain);
+            let mut shown = Vec::new();
+            for flip in mine().skip(from).take(PAGE) {
+                asked.check()?;
+                shown.extend(asked_of_both(store, &runs, &flip.item, found.common_scorer())?);
+            }
+            Ok(Flips { title, number: mine().count() as u64, shown })
+        };
+        let title = |better: usize| match found.right_or_wrong {
+            true => format!("{} right, {} wrong", models[better], models[1 - better]),
+            false => format!("higher in {}", models[better]),
+        };
+        let flips = [flips(true, title(1))?, flips(false, title(0))?];
+        let most = flips.iter().map(|flips| flips.number).max().unwrap_or_default();
+        let next = (most > (from + PAGE) as u64).then_some(from + PAGE);
+        let previous = (from > 0).then(|| from.saturating_sub(PAGE));
         let title = format!("{} and {}", models[0], models[1]);
-        let (all_gained, all_lost) = (found.gained as u64, found.lost as u64);
-        let context = json!({"title": title, "a": a, "b": b, "models": models, "rows": rows, "model": model, "other_scorers": other_scorers, "tests": tests, "figure": figure, "gained": gained, "lost": lost, "all_gained": all_gained, "all_lost": all_lost, "warnings": warnings, "more_rows": more_rows, "items": found.items as u64, "right_or_wrong": found.right_or_wrong});
+        let context = json!({"title": title, "a": a, "b": b, "models": models, "all": all, "verdict": verdict, "differing": differing, "rest": rest, "model": model, "tests": tests, "figure": figure, "flips": flips, "task": task, "from": from, "next": next, "previous": previous, "warnings": warnings, "more_rows": more_rows, "items": found.items as u64});
         Ok(Page::new("compare.html", context))
     })
     .await
@@ -95,25 +141,27 @@ pub(crate) struct OneItem {
     item: String,
     #[serde(default)]
     n: u32,
+    /// Only the answers, for the list's side.
+    #[serde(default)]
+    bare: bool,
 }
 
 impl Parameters for OneItem {
-    const TAKE: &'static [(&'static str, &'static str)] = &[("a", RUN), ("b", RUN), ("item", ITEM), ("n", NUMBER)];
+    const TAKE: &'static [(&'static str, &'static str)] =
+        &[("a", RUN), ("b", RUN), ("item", ITEM), ("n", NUMBER), ("bare", TRUTH)];
 }
 
 /// Shows the answers of two runs to one item.
-pub(crate) async fn pair(State(app): Shared, Asks(OneItem { a, b, item, n }): Asks<OneItem>) -> Response {
+pub(crate) async fn pair(State(app): Shared, Asks(OneItem { a, b, item, n, bare }): Asks<OneItem>) -> Response {
     app.page(Kind::Slow, move |store, asked| {
         let [one, other] = [record(store, &a)?, record(store, &b)?];
         let shown = [sample::find(store, &one, &item, n, false)?, sample::find(store, &other, &item, n, false)?];
         asked.check()?;
         let sides = difference(&shown[0].text, &shown[1].text);
-        let models = super::labels(
-            [&one, &other].into_iter().map(|run| (run.manifest.model.name.as_str(), run.manifest.run.as_str())),
-        );
+        let models = super::labels(&[&one, &other]);
         let title = format!("{item}: {} and {}", models[0], models[1]);
         Ok(Page::new(
-            "pair.html",
+            if bare { "pair_body.html" } else { "pair.html" },
             json!({"title": title, "a": a, "b": b, "item": item, "models": models, "shown": shown, "sides": sides}),
         ))
     })

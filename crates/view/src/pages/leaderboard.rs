@@ -1,38 +1,31 @@
-//! The first page: runs that asked alike, best first, and tasks by runs.
-use earnest_results::{Document, Level, Origin, Reporter, RunEvent, SettingChange};
+//! The first page: the runs of every suite, best first, with the ranks that their intervals leave open; models by suites; tasks by runs.
+use earnest_results::{Document, Manifest, Origin, SettingChange};
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use axum::response::Response;
-use earnest_report::compare::compare_runs;
 use earnest_report::{differing_settings, own_settings};
 use earnest_results::runs::started;
-use earnest_results::scores::CompareSettings;
 use earnest_results::store::{RunRecord, Store};
+use earnest_stats::{Estimate, difference_of_shares};
 use earnest_tasks::suite::registry::rows_of_tasks;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{headline, record, status};
-use crate::app::{Asks, NUMBER, Page, Parameters, RUN, Shared};
+use super::{headline, status};
+use crate::app::{Asks, NUMBER, Page, Parameters, Shared, TEXT};
 use crate::failed::Failed;
-use crate::limits::{BESIDE, CELLS, RUNS};
-use crate::shape::Share;
+use crate::limits::{CELLS, RUNS, SUITES};
+use crate::shape::{Share, path_segment};
 use crate::work::{Asked, Kind};
 
-/// Runs of a suite that asked the same questions in the same way: only these are ranked with each other.
+/// Runs of a suite, best first.
 #[derive(Serialize)]
 struct Board {
     suite: String,
-    /// Number of boards of the suite.
-    boards: usize,
-    /// True for the first board of the suite.
-    is_first: bool,
-    /// Settings in which this board differs from the suite's others.
-    settings: String,
     runs: Vec<Entry>,
-    /// Names of the runs in the table of tasks.
-    labels: Vec<String>,
+    /// Number of runs that asked the same questions in the same way, for each way that several runs have, with the best run of each.
+    alike: Vec<(u64, String)>,
     /// Tasks by runs, in the order of `runs`.
     tasks: Vec<TaskRow>,
     /// Tasks that the table has no room for.
@@ -44,13 +37,17 @@ struct Board {
 struct Entry {
     run: String,
     model: String,
-    /// Settings in which the runs of one model differ, to tell them apart.
-    details: String,
+    /// What sets the run off from others, a few words each.
+    labels: Vec<String>,
     status: &'static str,
     started: String,
     recorded: u64,
     planned: u64,
     headline: Option<Share>,
+    /// First and last rank that the intervals leave open, among the runs that asked alike; none where it is the only one.
+    rank: Option<(u64, u64)>,
+    /// Runs that asked alike, itself among them.
+    of: u64,
     /// True if earlier answers chose the questions: there is no share to rank by.
     adaptive: bool,
     scorer: String,
@@ -60,6 +57,9 @@ struct Entry {
     values: BTreeMap<String, Share>,
     #[serde(skip)]
     order: Vec<String>,
+    /// Index of the runs that asked alike.
+    #[serde(skip)]
+    group: usize,
 }
 
 /// A task, with a cell for each run.
@@ -71,51 +71,111 @@ struct TaskRow {
     cells: Vec<Option<Share>>,
 }
 
-/// Part of the runs.
-#[derive(Deserialize)]
+/// A model, with a cell for each suite.
+#[derive(Serialize)]
+struct ModelRow {
+    model: String,
+    cells: Vec<Option<ModelCell>>,
+}
+
+/// The run of a model that asked most of a suite, the newest of equals.
+#[derive(Serialize)]
+struct ModelCell {
+    run: String,
+    share: Share,
+    /// Further runs of the model.
+    more: u64,
+}
+
+/// Part of the runs, and their order.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
 pub(crate) struct Part {
+    /// Text in the name of the run, of its model or of its suite.
+    q: String,
+    suite: String,
+    /// `best` (as empty), `newest` or `model`.
+    sort: String,
     /// Newer runs that are left out.
-    #[serde(default)]
     newer: usize,
 }
 
 impl Parameters for Part {
-    const TAKE: &'static [(&'static str, &'static str)] = &[("newer", NUMBER)];
+    const TAKE: &'static [(&'static str, &'static str)] =
+        &[("q", TEXT), ("suite", TEXT), ("sort", "best, newest or model"), ("newer", NUMBER)];
+}
+
+impl Part {
+    /// Returns the address of the runs after so many newer ones, without the path.
+    fn query(&self, newer: usize) -> String {
+        let newer = if newer > 0 { newer.to_string() } else { String::new() };
+        let fields = [("q", &self.q), ("suite", &self.suite), ("sort", &self.sort), ("newer", &newer)];
+        let given = fields.into_iter().filter(|(_, value)| !value.is_empty());
+        let parts: Vec<String> = given.map(|(name, value)| format!("{name}={}", path_segment(value))).collect();
+        if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
+    }
+}
+
+/// Order of the runs of a suite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Sort {
+    Best,
+    Newest,
+    Model,
 }
 
 /// Shows the runs, the newest [`RUNS`] of them.
-pub(crate) async fn page(State(app): Shared, Asks(Part { newer }): Asks<Part>) -> Response {
+pub(crate) async fn page(State(app): Shared, Asks(part): Asks<Part>) -> Response {
     app.page(Kind::Quick, move |store, asked| {
+        let sort = match part.sort.as_str() {
+            "" | "best" => Sort::Best,
+            "newest" => Sort::Newest,
+            "model" => Sort::Model,
+            other => return Err(Failed::bad_request(format!("runs cannot be sorted by {other:?}: best, newest or model"))),
+        };
         let mut runs = store.runs()?;
+        let all = runs.len();
+        let mut suites: Vec<String> = Vec::new();
+        for run in &runs {
+            let suite = &run.manifest.settings.suite;
+            if !suites.contains(suite) {
+                suites.push(suite.clone());
+            }
+        }
+        if !part.suite.is_empty() && !suites.contains(&part.suite) {
+            return Err(Failed::not_found(format!("no run of these results is of {}", part.suite)));
+        }
+        let words = part.q.to_lowercase();
+        runs.retain(|run| {
+            let manifest = &run.manifest;
+            let is_of_suite = part.suite.is_empty() || manifest.settings.suite == part.suite;
+            let names = [&manifest.run, &manifest.model.name, &manifest.settings.suite];
+            is_of_suite && (words.is_empty() || names.iter().any(|name| name.to_lowercase().contains(&words)))
+        });
         let number = runs.len();
-        let newer = newer.min(number);
+        let newer = part.newer.min(number);
         runs.truncate(number - newer);
         let older = runs.len().saturating_sub(RUNS);
         runs.drain(..older);
-        let mut suites: Vec<(&str, Vec<Vec<&RunRecord>>)> = Vec::new();
-        for run in &runs {
-            let suite = run.manifest.settings.suite.as_str();
-            match suites.iter_mut().find(|(name, _)| *name == suite) {
-                Some((_, groups)) => match groups.iter_mut().find(|group| asks_alike(group[0], run)) {
-                    Some(group) => group.push(run),
-                    None => groups.push(vec![run]),
-                },
-                None => suites.push((suite, vec![vec![run]])),
+        let mut cells = CELLS;
+        let mut boards: Vec<Board> = Vec::new();
+        for suite in &suites {
+            let of_suite: Vec<&RunRecord> = runs.iter().filter(|run| run.manifest.settings.suite == *suite).collect();
+            if !of_suite.is_empty() {
+                boards.push(board(store, suite, &of_suite, sort, asked, &mut cells)?);
             }
         }
-        let mut cells = CELLS;
-        let mut all: Vec<Board> = Vec::new();
-        for (suite, groups) in suites {
-            all.extend(boards(store, suite, groups, asked, &mut cells)?);
-        }
-        let further = json!({"number": number as u64, "shown": runs.len() as u64, "newer": newer, "older": older as u64, "next": newer + RUNS, "previous": newer.saturating_sub(RUNS)});
-        Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": all, "further": further})))
+        let models = if (2..=SUITES).contains(&boards.len()) { models(&boards) } else { Vec::new() };
+        let shown = runs.len();
+        let (next, previous) = (part.query(newer + RUNS), part.query(newer.saturating_sub(RUNS)));
+        let further = json!({"number": number as u64, "all": all as u64, "shown": shown as u64, "newer": newer, "older": older as u64, "next": next, "previous": previous});
+        Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": boards, "models": models, "suites": suites, "part": part, "further": further})))
     })
     .await
 }
 
 /// True if two runs of a suite asked the same questions in the same way, whatever model answered and wherever it ran.
-fn asks_alike(one: &RunRecord, other: &RunRecord) -> bool {
+pub(super) fn asks_alike(one: &RunRecord, other: &RunRecord) -> bool {
     one.manifest.settings.suite_version == other.manifest.settings.suite_version
         && !differing_settings(&one.manifest, &other.manifest).iter().any(is_of_asking)
 }
@@ -126,56 +186,135 @@ fn is_of_asking(change: &SettingChange) -> bool {
     !matches!(part, "engine" | "endpoint" | "earnest" | "weights" | "system") && change.name != "generation.stop_ids"
 }
 
-/// The boards of a suite, those with most runs first.
-fn boards(
+/// The runs of a suite.
+fn board(
     store: &Store,
     suite: &str,
-    mut groups: Vec<Vec<&RunRecord>>,
+    of_suite: &[&RunRecord],
+    sort: Sort,
     asked: &Asked,
     cells: &mut usize,
-) -> Result<Vec<Board>, Failed> {
-    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-    let number = groups.len();
-    let settings = |group: &[&RunRecord]| -> String {
-        let mine = &group[0].manifest;
-        let others = || groups.iter().map(|other| &other[0].manifest);
-        let mut words = own_settings(mine, others(), is_of_asking);
-        if others().any(|other| other.settings.suite_version != mine.settings.suite_version) {
-            words.push(format!("version {}", mine.settings.suite_version));
+) -> Result<Board, Failed> {
+    // Runs that asked alike, those that most runs are like first.
+    let mut groups: Vec<Vec<&RunRecord>> = Vec::new();
+    for run in of_suite {
+        match groups.iter_mut().find(|group| asks_alike(group[0], run)) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
         }
-        words.join(", ")
-    };
-    let board = |(index, group): (usize, &Vec<&RunRecord>)| {
-        let entry = |run: &&RunRecord| asked.check().map(|()| entry(store, run));
-        let mut runs = group.iter().map(entry).collect::<Result<Vec<Entry>, Failed>>()?;
-        // A part of the questions is not ranked with all of them.
-        let value = |entry: &Entry| entry.headline.map_or(f64::NEG_INFINITY, |share| share.value);
-        runs.sort_by(|one, other| {
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    let usual = &groups[0][0].manifest;
+    let own: BTreeMap<&str, String> =
+        of_suite.iter().map(|run| run.manifest.run.as_str()).zip(super::own_labels(of_suite)).collect();
+    let mut runs = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let first = runs.len();
+        for run in group {
+            asked.check()?;
+            let mut entry = entry(store, run);
+            entry.labels = labels(run, own.get(run.manifest.run.as_str()), usual);
+            (entry.group, entry.of) = (index, group.len() as u64);
+            runs.push(entry);
+        }
+        rank(&mut runs[first..]);
+    }
+    let value = |entry: &Entry| entry.headline.map_or(f64::NEG_INFINITY, |share| share.value);
+    runs.sort_by(|one, other| {
+        let by_value = || {
+            // A part of the questions does not stand above all of them.
             let order = one.is_partial().cmp(&other.is_partial());
-            order.then_with(|| value(other).total_cmp(&value(one))).then_with(|| one.run.cmp(&other.run))
-        });
-        let mut tasks = tasks(&runs, rows_of_tasks(suite, &group[0].manifest.settings.suite_options).as_ref());
-        let room = *cells / runs.len().max(1);
-        let more_tasks = tasks.len().saturating_sub(room) as u64;
-        tasks.truncate(room);
-        *cells -= tasks.len() * runs.len();
-        Ok(Board {
-            suite: suite.to_owned(),
-            boards: number,
-            is_first: index == 0,
-            settings: settings(group),
-            tasks,
-            more_tasks,
-            labels: super::labels(runs.iter().map(|run| (run.model.as_str(), run.run.as_str()))),
-            runs,
-        })
+            order.then_with(|| value(other).total_cmp(&value(one)))
+        };
+        let order = match sort {
+            Sort::Best => by_value(),
+            Sort::Newest => other.started.cmp(&one.started),
+            Sort::Model => one.model.cmp(&other.model).then_with(by_value),
+        };
+        order.then_with(|| one.run.cmp(&other.run))
+    });
+    let alike = (0..groups.len()).filter(|index| groups[*index].len() > 1).filter_map(|index| {
+        let best = runs.iter().filter(|run| run.group == index && run.problem.is_none() && !run.adaptive);
+        let best = best.max_by(|one, other| value(one).total_cmp(&value(other)))?;
+        Some((groups[index].len() as u64, best.run.clone()))
+    });
+    let alike = alike.collect();
+    // What a task is may differ between options.
+    let with_samples: Option<BTreeSet<String>> = of_suite
+        .iter()
+        .map(|run| rows_of_tasks(suite, &run.manifest.settings.suite_options))
+        .collect::<Option<Vec<_>>>()
+        .map(|tasks| tasks.into_iter().flatten().collect());
+    let mut tasks = tasks(&runs, with_samples.as_ref());
+    let room = *cells / runs.len().max(1);
+    let more_tasks = tasks.len().saturating_sub(room) as u64;
+    tasks.truncate(room);
+    *cells -= tasks.len() * runs.len();
+    Ok(Board { suite: suite.to_owned(), runs, alike, tasks, more_tasks })
+}
+
+/// Ranks runs that asked alike, as far as their intervals tell them apart.
+fn rank(runs: &mut [Entry]) {
+    let estimates: Vec<Option<Estimate>> = runs.iter().map(Entry::estimate).collect();
+    let known = estimates.iter().flatten().count();
+    for (entry, mine) in runs.iter_mut().zip(&estimates) {
+        let Some(mine) = mine.filter(|_| known > 1) else { continue };
+        let differences = || estimates.iter().flatten().map(|other| difference_of_shares(mine, *other));
+        let better = differences().filter(|(_, high)| *high < 0.0).count();
+        let worse = differences().filter(|(low, _)| *low > 0.0).count();
+        entry.rank = Some((better as u64 + 1, (known - worse) as u64));
+    }
+}
+
+/// What sets a run off: the settings in which runs of its model differ, in which it asked otherwise than most, and where it comes from.
+fn labels(run: &RunRecord, own: Option<&String>, usual: &Manifest) -> Vec<String> {
+    let manifest = &run.manifest;
+    let mut labels: Vec<String> = own.into_iter().filter(|own| !own.is_empty()).cloned().collect();
+    for words in own_settings(manifest, [usual], is_of_asking) {
+        if labels.iter().all(|known| !known.contains(&words)) {
+            labels.push(words);
+        }
+    }
+    if usual.settings.suite_version != manifest.settings.suite_version {
+        labels.push(format!("version {}", manifest.settings.suite_version));
+    }
+    match manifest.settings.origin() {
+        Origin::Evaluated => {}
+        Origin::Log => labels.push("log".to_owned()),
+        _ => labels.push("imported".to_owned()),
+    }
+    labels
+}
+
+/// Models by suites, in the order of the boards; only models that have runs of several.
+fn models(boards: &[Board]) -> Vec<ModelRow> {
+    let mut names: Vec<&String> = boards.iter().flat_map(|board| &board.runs).map(|run| &run.model).collect();
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(*name));
+    let row = |model: &String| {
+        let cell = |board: &Board| {
+            let mine = || board.runs.iter().filter(|run| run.model == *model && run.headline.is_some());
+            let most = mine().max_by(|one, other| {
+                let asked = |run: &Entry| (!run.is_partial(), run.recorded);
+                asked(one).cmp(&asked(other)).then_with(|| one.started.cmp(&other.started))
+            })?;
+            Some(ModelCell { run: most.run.clone(), share: most.headline?, more: mine().count() as u64 - 1 })
+        };
+        ModelRow { model: model.clone(), cells: boards.iter().map(cell).collect() }
     };
-    groups.iter().enumerate().map(board).collect()
+    let rows = names.into_iter().map(row);
+    rows.filter(|row| row.cells.iter().flatten().count() > 0).collect()
 }
 
 impl Entry {
     fn is_partial(&self) -> bool {
         self.planned != self.recorded
+    }
+
+    /// The headline of a run that is whole.
+    fn estimate(&self) -> Option<Estimate> {
+        let Share { value, low, high } = self.headline.filter(|_| !self.is_partial())?;
+        [value, low, high].iter().all(|bound| bound.is_finite()).then_some(Estimate { value, low, high })
     }
 }
 
@@ -185,18 +324,21 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
     let mut entry = Entry {
         run: manifest.run.clone(),
         model: manifest.model.name.clone(),
-        details: details(run),
+        labels: Vec::new(),
         status: "",
         started: started(manifest)
             .map_or_else(|| "unknown".to_owned(), |time| time.chars().take(16).collect::<String>().replace('T', " ")),
         recorded: 0,
         planned: run.planned as u64,
         headline: None,
+        rank: None,
+        of: 1,
         adaptive: manifest.settings.is_adaptive(),
         scorer: String::new(),
         problem: None,
         values: BTreeMap::new(),
         order: Vec::new(),
+        group: 0,
     };
     let mut fill = || -> Result<(), Failed> {
         entry.status = status(store, run)?;
@@ -218,24 +360,6 @@ fn entry(store: &Store, run: &RunRecord) -> Entry {
     entry
 }
 
-/// Weights, prompt and number of samples, as far as they are not the usual ones.
-fn details(run: &RunRecord) -> String {
-    let settings = &run.manifest.settings;
-    let mut details = vec![settings.prompts()];
-    if settings.samples > 1 {
-        details.push(format!("{} samples", settings.samples));
-    }
-    if let Some(limit) = settings.limit {
-        details.push(format!("limited to {limit} items"));
-    }
-    if settings.origin() == Origin::Log {
-        details = vec!["log".to_owned()];
-    } else if settings.origin() != Origin::Evaluated {
-        details.push("imported".to_owned());
-    }
-    details.join(", ")
-}
-
 fn values(document: &Document) -> Vec<(String, Share)> {
     let rows = document.summary.rows.iter().filter(|row| row.name != "all");
     let share = |row| {
@@ -252,100 +376,4 @@ fn tasks(runs: &[Entry], with_samples: Option<&BTreeSet<String>>) -> Vec<TaskRow
     let cells = |task: &String| runs.iter().map(|run| run.values.get(task).copied()).collect();
     let linked = |task: &String| with_samples.is_none_or(|tasks| tasks.contains(task));
     names.into_iter().map(|task| TaskRow { task: task.clone(), linked: linked(task), cells: cells(task) }).collect()
-}
-
-/// Query of the differences.
-#[derive(Deserialize)]
-pub(crate) struct ToBase {
-    base: String,
-}
-
-impl Parameters for ToBase {
-    const TAKE: &'static [(&'static str, &'static str)] = &[("base", RUN)];
-}
-
-/// Keeps warnings for the page.
-#[derive(Default)]
-pub(crate) struct Warnings(pub Vec<String>);
-
-impl Reporter for Warnings {
-    fn event(&mut self, event: &RunEvent) {
-        if let RunEvent::Notice(notice) = event
-            && notice.level() == Level::Warning
-        {
-            self.0.push(notice.to_string());
-        }
-    }
-}
-
-/// A run beside the base.
-#[derive(Serialize)]
-struct Beside {
-    run: String,
-    model: String,
-    items: u64,
-    difference: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    p: Option<f64>,
-    /// Reason for there being no difference.
-    problem: Option<String>,
-}
-
-/// Shows the paired differences of runs that asked alike to one of them, with Holm's adjustment over the runs.
-pub(crate) async fn differences(State(app): Shared, Asks(ToBase { base }): Asks<ToBase>) -> Response {
-    app.page(Kind::Slow, move |store, asked| {
-        let base = record(store, &base)?;
-        let suite = &base.manifest.settings.suite;
-        let is_beside =
-            |run: &RunRecord| run.manifest.settings.suite == *suite && run.id != base.id && asks_alike(&base, run);
-        let mut others: Vec<RunRecord> = store.runs()?.into_iter().filter(is_beside).collect();
-        let left = others.len().saturating_sub(BESIDE) as u64;
-        // The newest.
-        others.drain(..others.len() - others.len().min(BESIDE));
-        let beside = |run: &RunRecord| asked.check().map(|()| beside(store, &base, run));
-        let mut rows = others.iter().map(beside).collect::<Result<Vec<Beside>, Failed>>()?;
-        holm(&mut rows);
-        rows.sort_by(|one, other| {
-            let value = |row: &Beside| row.difference.unwrap_or(f64::NEG_INFINITY);
-            value(other).total_cmp(&value(one))
-        });
-        let title = format!("Differences to {}", base.manifest.run);
-        Ok(Page::new(
-            "differences.html",
-            json!({"title": title, "base_run": base.manifest.run, "suite": suite, "rows": rows, "left": left}),
-        ))
-    })
-    .await
-}
-
-fn beside(store: &Store, base: &RunRecord, run: &RunRecord) -> Beside {
-    let names = [base, run].map(|run| run.manifest.run.clone());
-    let compared = compare_runs(store, &names, &CompareSettings::default(), &mut Warnings::default());
-    let (run, model) = (run.manifest.run.clone(), run.manifest.model.name.clone());
-    let none = Beside { run, model, items: 0, difference: None, low: None, high: None, p: None, problem: None };
-    match compared.map(|mut found| found.pop()) {
-        Ok(Some(found)) => Beside {
-            items: found.items as u64,
-            difference: Some(found.overall.difference),
-            low: found.overall.interval.map(|interval| interval.0),
-            high: found.overall.interval.map(|interval| interval.1),
-            p: found.overall.p,
-            ..none
-        },
-        Ok(None) => none,
-        Err(error) => Beside { problem: Some(error.to_string()), ..none },
-    }
-}
-
-/// Adjusts the p values of a family in place, by Holm's method.
-fn holm(rows: &mut [Beside]) {
-    let mut tested: Vec<&mut f64> = rows.iter_mut().filter_map(|row| row.p.as_mut()).collect();
-    tested.sort_by(|one, other| one.total_cmp(other));
-    let count = tested.len();
-    let mut least: f64 = 0.0;
-    for (index, p) in tested.into_iter().enumerate() {
-        least = least.max((*p * (count - index) as f64).min(1.0));
-        *p = least;
-    }
 }

@@ -1,12 +1,15 @@
 //! Pages, one module each.
 pub(crate) mod compare;
+pub(crate) mod differences;
 pub(crate) mod leaderboard;
 pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod samples;
 
+use std::collections::BTreeMap;
+
 use earnest_results::store::{RunLock, RunRecord, Store, did_you_mean};
-use earnest_results::{Document, Origin, Status, folder};
+use earnest_results::{Document, Manifest, Origin, Status, folder};
 
 use crate::failed::Failed;
 use crate::shape::Share;
@@ -30,10 +33,30 @@ pub(crate) fn status(store: &Store, run: &RunRecord) -> Result<&'static str, Fai
     })
 }
 
-/// Returns names that tell runs apart: their models', and their own where models repeat.
-pub(crate) fn labels<'a>(runs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
-    let times = |name: &str| runs.clone().filter(|(model, _)| *model == name).count();
-    runs.clone().map(|(model, run)| if times(model) > 1 { run.to_owned() } else { model.to_owned() }).collect()
+/// Returns names that tell runs apart: their models', with the settings in which runs of one model differ.
+pub(crate) fn labels(runs: &[&RunRecord]) -> Vec<String> {
+    let own = own_labels(runs);
+    let name = |(run, own): (&&RunRecord, String)| match own.is_empty() {
+        true => run.manifest.model.name.clone(),
+        false => format!("{}, {own}", run.manifest.model.name),
+    };
+    runs.iter().zip(own).map(name).collect()
+}
+
+/// Returns the settings in which each run differs from the others of its model, in words; empty for the only one of a model.
+pub(crate) fn own_labels(runs: &[&RunRecord]) -> Vec<String> {
+    let mut by_model: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, run) in runs.iter().enumerate() {
+        by_model.entry(&run.manifest.model.name).or_default().push(index);
+    }
+    let mut labels = vec![String::new(); runs.len()];
+    for indices in by_model.into_values() {
+        let manifests: Vec<&Manifest> = indices.iter().map(|&index| &runs[index].manifest).collect();
+        for (index, label) in indices.into_iter().zip(earnest_results::labels(&manifests)) {
+            labels[index] = label;
+        }
+    }
+    labels
 }
 
 /// Headline of a run: its main value over all tasks, and the scorer that gives it.

@@ -2,10 +2,10 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use earnest_report::page::{QuestionTexts, ReportRun, Section, figures};
-use earnest_report::plot::LARGEST;
+use earnest_report::page::{QuestionTexts, ReportRun, Section, figures, linked_heat};
+use earnest_report::plot::{Figure, LARGEST};
 use earnest_report::{options, warnings};
-use earnest_results::store::Store;
+use earnest_results::store::{RunRecord, Store};
 use earnest_tasks::suite::registry::rows_of_tasks;
 use earnest_tasks::suite::{SummaryRow, profile};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use super::{headline, record, status};
 use crate::app::{Asks, NUMBER, Page, Parameters, Shared};
 use crate::failed::Failed;
 use crate::limits::{self, DRAWN_POINTS, DRAWN_TASKS, NOTES, OPTIONS, ROWS};
-use crate::shape::Share;
+use crate::shape::{Share, path_segment};
 use crate::work::{Asked, Kind};
 
 /// A row of the run's table.
@@ -37,6 +37,8 @@ struct Drawn {
     title: String,
     svg: String,
     wide: bool,
+    /// Its cells are links.
+    linked: bool,
     /// Width in CSS pixels below which it scrolls on narrow screens, and beyond which it is not enlarged.
     least: f64,
     widest: f64,
@@ -56,6 +58,7 @@ impl Parameters for Part {
 
 /// Shows a run.
 pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part { from }): Asks<Part>) -> Response {
+    let samples = format!("{}run/{}/samples", app.base, path_segment(&name));
     app.page(Kind::Quick, move |store, _| {
         let run = record(store, &name)?;
         let document = super::document(store, &run)?;
@@ -78,7 +81,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
                 }),
                 limit: adaptive.then(|| limit(row)).flatten(),
                 is_total: row.name == "all",
-                linked: tasks.as_ref().is_none_or(|tasks| tasks.contains(&row.name)),
+                linked: row.name == "all" || tasks.as_ref().is_none_or(|tasks| tasks.contains(&row.name)),
             })
             .collect();
         let facts = facts(&document, status(store, &run)?);
@@ -95,26 +98,27 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
         let working = status(store, &run)? == "working";
         // Figures of outcomes and latencies need every sample, and are in the report.
         let drawn = is_drawn.then(|| ReportRun::stored(document, Vec::new(), QuestionTexts::default()));
-        let placed = drawn.map(|drawn| figures(std::slice::from_ref(&drawn), &[], false)).unwrap_or_default();
-        let wanted = |section| matches!(section, Section::Heat | Section::Curves);
-        let figures: Vec<Drawn> = placed
-            .into_iter()
-            .filter(|placed| wanted(placed.section))
-            .map(|placed| Drawn {
-                title: placed.figure.title.clone(),
-                svg: placed.figure.inline(),
-                wide: placed.section == Section::Heat,
-                least: placed.figure.width,
-                widest: LARGEST * placed.figure.width,
-            })
-            .collect();
+        let shown = |figure: &Figure, wide| Drawn {
+            title: figure.title.clone(),
+            svg: figure.inline(),
+            wide,
+            linked: figure.has_links(),
+            least: figure.width,
+            widest: LARGEST * figure.width,
+        };
+        let mut drawings: Vec<Drawn> = Vec::new();
+        if let Some(drawn) = &drawn {
+            drawings.extend(linked_heat(drawn, &samples).map(|figure| shown(&figure, true)));
+            let curves = figures(std::slice::from_ref(drawn), &[], false).into_iter();
+            let curves = curves.filter(|placed| placed.section == Section::Curves);
+            drawings.extend(curves.map(|placed| shown(&placed.figure, false)));
+        }
         let title = format!("{} on {}", run.manifest.settings.suite, run.manifest.model.name);
-        let others = store
-            .runs()?
-            .into_iter()
-            .rev()
-            .filter(|other| other.id != run.id && other.manifest.settings.suite == run.manifest.settings.suite)
-            .map(|other| other.manifest.run);
+        let of_suite = |other: &RunRecord| other.manifest.settings.suite == run.manifest.settings.suite;
+        let alike: Vec<RunRecord> = store.runs()?.into_iter().filter(of_suite).collect();
+        let labels = super::labels(&alike.iter().collect::<Vec<_>>());
+        let named = alike.iter().zip(labels).rev();
+        let others = named.filter(|(other, _)| other.id != run.id).map(|(other, label)| (other.manifest.run.clone(), label));
         // The newest, in the order in which they were made.
         let (mut others, more_others) = limits::first(others, OPTIONS, "runs", "name one with `earnest compare`");
         others.reverse();
@@ -122,7 +126,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
         let after = (number > from.saturating_add(ROWS)).then(|| from + ROWS);
         Ok(Page::new(
             "run.html",
-            json!({"title": title, "run": name, "share": share, "scorer": scorer, "rows": rows, "facts": facts, "notes": notes, "figures": figures, "working": working, "others": others, "more_others": more_others, "adaptive": adaptive, "number": number, "from": from, "before": before, "after": after}),
+            json!({"title": title, "run": name, "share": share, "scorer": scorer, "rows": rows, "facts": facts, "notes": notes, "figures": drawings, "samples": samples, "working": working, "others": others, "more_others": more_others, "adaptive": adaptive, "number": number, "from": from, "before": before, "after": after}),
         ))
     })
     .await

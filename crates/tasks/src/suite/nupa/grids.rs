@@ -1,6 +1,7 @@
 //! The summary as figure 2 shows it: a table for every metric, a row a task, a column a range of lengths.
 use crate::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Summary, SummaryRow, Unit};
 
+use super::suite::RANGE;
 use super::summary::SHORT;
 use super::{DigitLimit, LengthRange, MetricName, Representation, Scorer, TASKS, TaskId};
 
@@ -30,7 +31,8 @@ fn ranges(metric: MetricName, scorer: Scorer, tasks: &[(TaskId, &SummaryRow)], a
         LengthRange::ALL.map(|range| short(range).or_else(|| cell(range.name()))).to_vec()
     };
     let columns = LengthRange::ALL.map(|range| range.name().to_string()).to_vec();
-    Grid { name: metric.name().into(), title, unit, columns, groups: groups(tasks, all, &cells) }
+    let covariate = Some(RANGE.to_owned());
+    Grid { name: metric.name().into(), title, unit, columns, covariate, groups: groups(tasks, all, &cells) }
 }
 
 fn limits(tasks: &[(TaskId, &SummaryRow)]) -> Grid {
@@ -53,6 +55,7 @@ fn limits(tasks: &[(TaskId, &SummaryRow)]) -> Grid {
         title: "Up to how many digits every length is well learned, or preserves performance".into(),
         unit: Unit::Reach,
         columns: wanted.iter().map(|(_, heading)| heading.clone()).collect(),
+        covariate: None,
         groups: groups(tasks, None, &cells),
     }
 }

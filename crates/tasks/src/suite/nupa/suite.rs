@@ -13,6 +13,9 @@ use super::{
     DigitSet, LengthRange, NupaError, TaskId, grids, measure, prompt, reference_answer, rules, scoring, summary,
 };
 
+/// Covariate with the range of lengths that a question is of.
+pub(super) const RANGE: &str = "range";
+
 /// Tokens that a thinking model may use before its answer.
 const THINKING_BUDGET: usize = 4096;
 
@@ -46,7 +49,7 @@ impl NupaSuite {
     }
 
     /// Number of questions of a cell under the options.
-    pub(super) fn cell_size(&self, task: TaskId, length: usize) -> usize {
+    pub(in crate::suite) fn cell_size(&self, task: TaskId, length: usize) -> usize {
         let asked = self.options.per_length;
         if surely_full(length, asked) {
             asked
@@ -103,7 +106,7 @@ impl NupaSuite {
             covariates.insert("b".into(), json!(b));
         }
         if let Some(range) = LengthRange::of(question.length, task.longest()) {
-            covariates.insert("range".into(), json!(range.name()));
+            covariates.insert(RANGE.into(), json!(range.name()));
             covariates.insert("in_domain".into(), json!(range.is_in_domain()));
         }
         if question.length <= LONGEST_SHARED && self.options.split != Split::Train {

@@ -10,7 +10,7 @@ use super::notation_rounds::NotationRounds;
 use super::question::Sources;
 use super::screening::Screening;
 use super::thinking::CapRounds;
-use super::{NotationQuestion, ProfileOptions, PromptForm, Skill, ThinkingBudgets, ThinkingTask, notation};
+use super::{NotationQuestion, ProfileOptions, PromptForm, SharedQuestions, Skill, ThinkingBudgets, ThinkingTask};
 use crate::suite::{Chooser, Item, RoundAnswer};
 
 /// Grids of curves, shared by the skills with the same lengths and chance.
@@ -31,6 +31,8 @@ impl Grids {
 /// The measurement of a skill.
 struct Measurement {
     skill: &'static Skill,
+    /// Index of the form in which it is asked.
+    form: usize,
     curves: Arc<Curves>,
     procedure: Procedure,
     /// Questions asked at each length.
@@ -45,7 +47,7 @@ pub(super) struct Rounds<'a> {
     sources: &'a [(PromptForm, Sources)],
     /// The screening of the forms, until it is over.
     screening: Option<Screening>,
-    /// Index of the form that is asked.
+    /// Index of the best form.
     form: usize,
     skills: Vec<Measurement>,
     /// Of the last round's items: the skill's index and the length.
@@ -67,12 +69,12 @@ impl<'a> Rounds<'a> {
         let measurement = |&skill: &&'static Skill| {
             let curves = grids.of(skill);
             let procedure = Procedure::new(&curves, options.budget, options.width);
-            Measurement { skill, curves, procedure, asked: BTreeMap::new(), exhausted: BTreeSet::new() }
+            Measurement { skill, form: 0, curves, procedure, asked: BTreeMap::new(), exhausted: BTreeSet::new() }
         };
         let shared = !options.shared.is_empty();
         let adaptive = if shared { &[] } else { &options.skills[..] };
         let skills = adaptive.iter().map(measurement).collect();
-        let screening = (!shared && options.forms.len() > 1).then(|| Screening::new(options.forms.len()));
+        let screening = (!shared && options.forms.len() > 1).then(|| Screening::new(&options.forms));
         let (last, notations, cap_rounds) = (Vec::new(), None, None);
         Rounds { options, sources, screening, form: 0, skills, last, notations, cap_rounds, beyond: false, shared }
     }
@@ -87,13 +89,16 @@ impl<'a> Rounds<'a> {
     /// Rounds once the limits are known: thinking under its caps, then numbers in several notations.
     fn beyond_limits(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
         let ProfileOptions { seed, .. } = *self.options;
-        let form = self.sources[self.form].0;
+        let mode = self.sources[self.form].0.mode;
         if !std::mem::replace(&mut self.beyond, true) {
             let length = |kind: ThinkingTask| kind.length(self.limit(kind.skills(), 0.5).unwrap_or(0.0));
             let lengths = ThinkingTask::ALL.map(length).to_vec();
             let budgets = self.options.thinking.clone();
-            self.cap_rounds = budgets.map(|budgets| CapRounds::new(budgets, seed, form.mode));
-            let notations = self.options.notations.then(|| NotationRounds::new(seed, form, self.notation_question()));
+            self.cap_rounds = budgets.map(|budgets| CapRounds::new(budgets, seed, mode));
+            let notations = self.options.notations.then(|| {
+                let asked = self.notation_question();
+                NotationRounds::new(seed, self.form_of(asked.0.skills()), asked)
+            });
             self.notations = notations;
             let first = |cap_rounds: &mut CapRounds| cap_rounds.first(lengths);
             let mut items = self.cap_rounds.as_mut().map_or_else(Vec::new, first);
@@ -111,14 +116,21 @@ impl<'a> Rounds<'a> {
     /// Question of the notations and its number of digits: sums of as many digits as are mostly right, of NUPA, whose wording they have, else of Arithmetic-Bench; copies
     /// for a model that does not add.
     fn notation_question(&self) -> (NotationQuestion, usize) {
-        let limit = |tasks: &[&str]| self.limit(tasks, 0.9);
-        NotationQuestion::choose(limit(&[notation::SUM, "add"]), limit(&["copy"]), limit(&["box"]))
+        let [sum, copy, brackets] = NotationQuestion::ALL.map(|asked| self.limit(asked.skills(), 0.9));
+        NotationQuestion::choose(sum, copy, brackets)
+    }
+
+    /// Form in which the first of these skills that is measured is asked; the best form if none is.
+    fn form_of(&self, tasks: &[&str]) -> PromptForm {
+        let of = |task: &&str| self.skills.iter().find(|skill| skill.skill.task == *task);
+        self.sources[tasks.iter().find_map(of).map_or(self.form, |skill| skill.form)].0
     }
 }
 
 impl Measurement {
     /// The next batch: items with their lengths.
-    fn next(&mut self, sources: &Sources) -> Vec<(usize, Item)> {
+    fn next(&mut self, sources: &[(PromptForm, Sources)]) -> Vec<(usize, Item)> {
+        let Some((_, sources)) = sources.get(self.form) else { return Vec::new() };
         self.procedure.next().into_iter().filter_map(|length| self.item(sources, length)).collect()
     }
 
@@ -147,8 +159,8 @@ impl Measurement {
 impl Chooser for Rounds<'_> {
     fn next_round(&mut self, answers: &[Option<RoundAnswer>]) -> Vec<Item> {
         if std::mem::take(&mut self.shared) {
-            let Some((_, sources)) = self.sources.first() else { return Vec::new() };
-            let mut items: Vec<Item> = self.options.shared.par_iter().flat_map_iter(|of| of.items(sources)).collect();
+            let of = |of: &SharedQuestions| of.items(self.sources);
+            let mut items: Vec<Item> = self.options.shared.par_iter().flat_map_iter(of).collect();
             items.sort_by_key(|item| Reverse(item.budget.answer));
             return items;
         }
@@ -159,13 +171,16 @@ impl Chooser for Rounds<'_> {
                 return items;
             }
             self.form = screening.best();
+            for skill in &mut self.skills {
+                skill.form = screening.of_skill(&skill.skill.task);
+            }
             self.screening = None;
             answers = &[];
         }
         for (&(skill, length), answer) in self.last.iter().zip(answers) {
             self.skills[skill].procedure.add(length, answer.map(|answer| answer.correct));
         }
-        let Some((_, sources)) = self.sources.get(self.form) else { return Vec::new() };
+        let sources = self.sources;
         let batches: Vec<Vec<(usize, Item)>> = self.skills.par_iter_mut().map(|skill| skill.next(sources)).collect();
         let mut round: Vec<(usize, usize, Item)> = Vec::new();
         for (skill, batch) in batches.into_iter().enumerate() {
@@ -186,7 +201,7 @@ impl Chooser for Rounds<'_> {
         let notations = if *notations { NotationRounds::most() } else { 0 };
         let thinking = thinking.as_ref().map_or(0, ThinkingBudgets::most);
         let shared: usize = shared.iter().map(|of| of.count).sum();
-        Screening::most(forms.len()) + budget * self.skills.len() + notations + thinking + shared
+        Screening::most(forms.len(), self.skills.len()) + budget * self.skills.len() + notations + thinking + shared
     }
 }
 
@@ -195,7 +210,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::super::options::select;
-    use super::super::{FIRST_PAIRS, Notation, PAIRS, SCREENED, SharedQuestions, THINKING_PAIRS, Way};
+    use super::super::{FIRST_PAIRS, Notation, PAIRS, SCREENED, THINKING_PAIRS, Way};
     use super::*;
 
     /// Ids of all rounds where answers are right up to a length.
@@ -272,8 +287,14 @@ mod tests {
 
     #[test]
     fn the_questions_of_a_comparison_are_one_round() {
-        let of =
-            |task: &str, length, first, count| SharedQuestions { task: task.into(), length, first, count, screened: 0 };
+        let of = |task: &str, length, first, count| SharedQuestions {
+            task: task.into(),
+            length,
+            first,
+            count,
+            screened: 0,
+            form: None,
+        };
         let shared = vec![of("copy", 7, 2, 5), of("in_text", 3, 0, 4)];
         let options = ProfileOptions::default().with_shared(9, shared);
         let asked = ask(&options, 5);

@@ -94,6 +94,19 @@ impl NotationQuestion {
         }
     }
 
+    /// All.
+    pub(super) const ALL: [NotationQuestion; 3] =
+        [NotationQuestion::Sum, NotationQuestion::Copy, NotationQuestion::Box];
+
+    /// Tasks of the skill that asks the same in plain digits, the first that is measured.
+    pub(super) fn skills(self) -> &'static [&'static str] {
+        match self {
+            NotationQuestion::Sum => &[SUM, "add"],
+            NotationQuestion::Copy => &["copy"],
+            NotationQuestion::Box => &["box"],
+        }
+    }
+
     /// Question of the notations and its number of digits, by the 90 % limits of plain sums, of copies and of numbers in brackets: what a model mostly gets right in
     /// plain digits, so that there is something to lose. Limits are none where they were not measured.
     pub(super) fn choose(sum: Option<f64>, copy: Option<f64>, brackets: Option<f64>) -> (Self, usize) {

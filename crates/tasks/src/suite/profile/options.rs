@@ -119,7 +119,10 @@ impl ProfileOptions {
                 self.width
             )));
         }
-        let known = self.shared.iter().all(|of| of.skill().is_some_and(|skill| self.skills.contains(&skill)));
+        let is_known = |of: &SharedQuestions| {
+            of.skill().is_some_and(|skill| self.skills.contains(&skill)) && of.is_of(&self.forms)
+        };
+        let known = self.shared.iter().all(is_known);
         let shared: usize = self.shared.iter().map(|of| of.count.min(MOST_SHARED)).sum();
         if !known || shared > MOST_SHARED {
             return Err(OptionError::usage("the setting `shared` names questions that there are not"));
@@ -261,10 +264,19 @@ mod tests {
         assert_eq!(ProfileOptions::from_json(&before).unwrap(), all);
         assert!(ProfileOptions { width: 1.0, ..some.clone() }.check().is_err());
         assert!(ProfileOptions { budget: 0, ..some.clone() }.check().is_err());
-        let of = SharedQuestions { task: "copy".into(), length: 7, first: 3, count: 12, screened: 8 };
+        let of = SharedQuestions {
+            task: "copy".into(),
+            length: 7,
+            first: 3,
+            count: 12,
+            screened: 8,
+            form: Some("raw+5".to_owned()),
+        };
         let shared = some.with_shared(5, vec![of.clone()]);
         assert_eq!((shared.skills.len(), shared.seed, shared.forms.len()), (1, 5, 2));
         assert_eq!(ProfileOptions::from_json(&shared.to_json()).unwrap(), shared);
+        let other = SharedQuestions { form: Some("chat+3".to_owned()), ..of.clone() };
+        assert!(some.with_shared(5, vec![other]).check().is_err(), "a form that is none of the profile's");
         assert!(some.with_shared(5, vec![SharedQuestions { length: 101, ..of.clone() }]).check().is_err());
         let many = vec![SharedQuestions { count: 2_000, ..of }; 51];
         assert!(some.with_shared(5, many).check().is_err());

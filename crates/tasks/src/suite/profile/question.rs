@@ -1,4 +1,7 @@
 //! The question of a skill, a length and a number.
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde_json::json;
 
 use super::options::MOST_BUDGET;
@@ -7,7 +10,7 @@ use super::text::{self, Asked};
 use super::{NAME, ProfileOptions, PromptForm};
 use crate::suite::arithmetic_bench::{self, ArithmeticBench, Ends};
 use crate::suite::gsm_symbolic::{Prompt, TrailingSpace};
-use crate::suite::nupa::{NupaOptions, NupaSuite, Scorer, adapter};
+use crate::suite::nupa::{NupaOptions, NupaSuite, Scorer, TaskId, adapter};
 use crate::suite::registry::{Mode, OptionError};
 use crate::suite::{Answered, Budget, FailureClass, Item, Score, Scoring, Segments, Shot, score_final};
 use earnest_answer::reader::Form;
@@ -33,6 +36,10 @@ pub(super) struct Sources {
     seed: u64,
     nupa: NupaSuite,
     bench: ArithmeticBench,
+    /// Number of NUPA's questions of a task and length, once more have been looked for: it takes many draws to find that there are no more.
+    ends: Mutex<HashMap<(TaskId, usize), usize>>,
+    /// Questions from which the worked examples of a skill are taken, by task: they are far down the list of its questions.
+    examples: Mutex<HashMap<String, Arc<Vec<Shot>>>>,
 }
 
 impl Sources {
@@ -65,13 +72,28 @@ impl Sources {
             seed: options.seed,
             nupa: NupaSuite::new(nupa)?,
             bench: ArithmeticBench::new(bench).map_err(OptionError::usage)?,
+            ends: Mutex::default(),
+            examples: Mutex::default(),
         })
+    }
+
+    fn nupa_item(&self, task: TaskId, length: usize, index: usize) -> Option<Item> {
+        let ends = || self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        if ends().get(&(task, length)).is_some_and(|end| index >= *end) {
+            return None;
+        }
+        let item = self.nupa.item_by_id(&format!("{task}/{length}/{index}")).ok().flatten();
+        if item.is_none() {
+            let end = self.nupa.cell_size(task, length);
+            ends().insert((task, length), end);
+        }
+        item
     }
 
     /// The question with this number, from 0, of a skill at a length; none where the skill has no more of them.
     pub fn item(&self, skill: &Skill, length: usize, index: usize) -> Option<Item> {
         let mut item = match skill.source {
-            Source::Nupa(task) => self.nupa.item_by_id(&format!("{task}/{length}/{index}")).ok().flatten()?,
+            Source::Nupa(task) => self.nupa_item(task, length, index)?,
             Source::Bench(_) | Source::FromWords | Source::InText => {
                 let item = self.bare(skill, length, index)?;
                 let shots = self.shots(skill, &item);
@@ -110,13 +132,9 @@ impl Sources {
     /// Worked examples: questions of the skill that are asked nowhere, of one digit, then two and so on, without the one that is asked; with different answers,
     /// where there are some, because equal ones would teach a constant.
     fn shots(&self, skill: &Skill, item: &Item) -> Vec<Shot> {
-        let example = |number: usize| {
-            let length = (skill.shortest + number).min(skill.longest);
-            let example = self.bare(skill, length, MOST_BUDGET + number)?;
-            let asked = example.segments.question;
-            (asked != item.segments.question).then_some(Shot { question: asked, answer: example.gold })
-        };
-        let candidates: Vec<Shot> = (0..CANDIDATES * self.form.shots).filter_map(example).collect();
+        let candidates = self.candidates(skill);
+        let candidates: Vec<Shot> =
+            candidates.iter().filter(|shot| shot.question != item.segments.question).cloned().collect();
         let mut chosen: Vec<Shot> = Vec::with_capacity(self.form.shots);
         for shot in &candidates {
             if chosen.len() < self.form.shots && chosen.iter().all(|known| known.answer != shot.answer) {
@@ -127,6 +145,17 @@ impl Sources {
         let missing = self.form.shots - chosen.len();
         chosen.extend(others.into_iter().take(missing));
         chosen
+    }
+
+    fn candidates(&self, skill: &Skill) -> Arc<Vec<Shot>> {
+        let example = |number: usize| {
+            let length = (skill.shortest + number).min(skill.longest);
+            let example = self.bare(skill, length, MOST_BUDGET + number)?;
+            Some(Shot { question: example.segments.question, answer: example.gold })
+        };
+        let all = || Arc::new((0..CANDIDATES * self.form.shots).filter_map(example).collect());
+        let mut known = self.examples.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(skill.task.clone()).or_insert_with(all))
     }
 
     /// A word problem after the eight of the paper's prompt, which are its examples in every form.

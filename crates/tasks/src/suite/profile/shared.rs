@@ -3,7 +3,7 @@ use earnest_stats::psychometric::{Between, Limit, ladder, share_out, spread_over
 
 use super::question::Sources;
 use super::screening::{screened_of_skill, screened_questions};
-use super::{ProfileOptions, SharedQuestions, Skill, SkillResult, same_curve};
+use super::{ProfileOptions, PromptForm, SharedQuestions, Skill, SkillResult, same_curve};
 use crate::suite::Item;
 
 /// Shared questions of a skill at least and at most, where it gets any.
@@ -90,7 +90,7 @@ impl ComparedSkills {
             for (length, count) in spread_over(count, &compared.lengths) {
                 let index = compared.lengths.iter().position(|&one| one == length);
                 let first = unanswered(task, length) + index.map_or(0, |index| compared.answered[index]);
-                shared.push(SharedQuestions { task: task.clone(), length, first, count, screened });
+                shared.push(SharedQuestions { task: task.clone(), length, first, count, screened, form: None });
             }
         }
         shared
@@ -99,8 +99,10 @@ impl ComparedSkills {
 
 impl SharedQuestions {
     /// The items: each question once, and none that has a number before the first or was asked in the screening. Fewer where the length has no further ones.
-    pub(super) fn items(&self, sources: &Sources) -> Vec<Item> {
-        let Some(skill) = self.skill() else { return Vec::new() };
+    pub(super) fn items(&self, sources: &[(PromptForm, Sources)]) -> Vec<Item> {
+        let form: Option<PromptForm> = self.form.as_ref().and_then(|form| form.parse().ok());
+        let of_form = sources.iter().find(|(name, _)| form.is_none_or(|form| *name == form));
+        let (Some(skill), Some((_, sources))) = (self.skill(), of_form) else { return Vec::new() };
         let mut seen = screened_questions(sources, skill, self.screened);
         let mut items = Vec::with_capacity(self.count);
         // Short numbers are few, and some suites ask them again.
@@ -163,11 +165,13 @@ mod tests {
 
     #[test]
     fn shared_questions_are_new_and_each_is_asked_once() {
-        let sources = Sources::by_form(&ProfileOptions::default()).unwrap().remove(0).1;
+        let by_form = Sources::by_form(&ProfileOptions::default()).unwrap();
+        let sources = &by_form[0].1;
         for (task, length) in [("add_Integer", 3), ("copy", 2), ("in_text", 5), ("max_Float", 4)] {
             let skill = Skill::named(task).unwrap()[0];
-            let of = SharedQuestions { task: skill.task.clone(), length, first: 10, count: 24, screened: 0 };
-            let items = of.items(&sources);
+            let of =
+                SharedQuestions { task: skill.task.clone(), length, first: 10, count: 24, screened: 0, form: None };
+            let items = of.items(&by_form);
             assert_eq!(items.len(), 24, "{task}");
             let mut texts: HashSet<String> = (0..10)
                 .filter_map(|index| sources.item(skill, length, index))
@@ -176,19 +180,19 @@ mod tests {
             assert!(items.iter().all(|item| texts.insert(item.segments.question.clone())), "{task}");
         }
         // There are ten numbers of one digit at most.
-        let few = SharedQuestions { task: "copy".into(), length: 1, first: 4, count: 24, screened: 0 };
-        let items = few.items(&sources);
+        let few = SharedQuestions { task: "copy".into(), length: 1, first: 4, count: 24, screened: 0, form: None };
+        let items = few.items(&by_form);
         assert!(!items.is_empty() && items.len() <= 6, "{}", items.len());
         // What the screening asked is known to both.
         let sums = Skill::named("add_Integer").unwrap()[0];
-        let of = SharedQuestions { task: sums.task.clone(), length: 1, first: 0, count: 60, screened: 24 };
+        let of = SharedQuestions { task: sums.task.clone(), length: 1, first: 0, count: 60, screened: 24, form: None };
         let texts = |of: &SharedQuestions| -> HashSet<String> {
-            of.items(&sources).into_iter().map(|item| item.segments.question).collect()
+            of.items(&by_form).into_iter().map(|item| item.segments.question).collect()
         };
-        let known = screened_questions(&sources, sums, 24);
+        let known = screened_questions(sources, sums, 24);
         assert!(texts(&of).is_disjoint(&known) && !texts(&of).is_empty());
         assert!(!texts(&SharedQuestions { screened: 0, ..of }).is_disjoint(&known));
         let long = SharedQuestions { length: 101, ..few.clone() };
-        assert!(long.skill().is_none() && SharedQuestions { task: "adding".into(), ..few }.items(&sources).is_empty());
+        assert!(long.skill().is_none() && SharedQuestions { task: "adding".into(), ..few }.items(&by_form).is_empty());
     }
 }

@@ -1,8 +1,8 @@
 //! Questions that two models are both asked, as options have them.
 use serde::{Deserialize, Serialize};
 
-use super::Skill;
 use super::options::MOST_BUDGET;
+use super::{PromptForm, Skill};
 
 /// Most shared questions of a comparison.
 pub(super) const MOST_SHARED: usize = 100_000;
@@ -19,6 +19,9 @@ pub struct SharedQuestions {
     /// Questions of the skill in a round of the profiles' screening, which are not asked again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub screened: usize,
+    /// Form in which they are asked; none for the first of the options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<String>,
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -26,6 +29,11 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl SharedQuestions {
+    /// True if its form is one of these.
+    pub(super) fn is_of(&self, forms: &[PromptForm]) -> bool {
+        self.form.as_ref().is_none_or(|form| form.parse().is_ok_and(|form| forms.contains(&form)))
+    }
+
     /// The skill; none if there is no such skill, or not with these lengths and numbers.
     pub(super) fn skill(&self) -> Option<&'static Skill> {
         let skill = super::skills().iter().find(|skill| skill.task == self.task)?;

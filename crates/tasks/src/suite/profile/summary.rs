@@ -6,7 +6,7 @@ use earnest_stats::psychometric::{Measured, Posterior, Procedure};
 use earnest_stats::{Estimate, Z95, wilson};
 
 use super::chooser::Grids;
-use super::{Family, FormCount, ProfileOptions, PromptForm, Skill, best_form};
+use super::{Family, FormCount, ProfileOptions, PromptForm, Skill, best_form, form_of_skill};
 use crate::suite::{Grid, GridCell, GridGroup, GridRow, Interval, Scored, Series, Summary, SummaryRow, Unit};
 
 /// Columns of the limits in rows of the summary, in the order of [`earnest_stats::psychometric::LEVELS`].
@@ -128,27 +128,34 @@ pub(super) fn summarise(options: &ProfileOptions, samples: &[Scored<'_>]) -> Sum
         numbers: Vec::new(),
     });
     let mut notes = notes(options, &found);
-    notes.insert(0, prompt_note(&options.forms, samples));
+    notes.insert(0, prompt_note(options, samples));
     Summary { notes, rows, series }
 }
 
 /// Form of the prompts, with the right answers to the screening by form where there was one.
-fn prompt_note(forms: &[PromptForm], samples: &[Scored<'_>]) -> String {
-    if let [form] = forms {
+fn prompt_note(options: &ProfileOptions, samples: &[Scored<'_>]) -> String {
+    let forms = &options.forms;
+    if let [form] = &forms[..] {
         return format!("Every question was asked {}.", form.title());
     }
     let count = |&form: &PromptForm| {
         let mut count = FormCount::new(form);
         let of_form = samples.iter().filter(|sample| PromptForm::of_task(&sample.item.task) == Some(form));
-        of_form.for_each(|sample| count.add(&sample.item.covariates, sample.score.correct));
+        of_form.for_each(|sample| count.add(&sample.item.covariates, Some(sample.score.correct)));
         count
     };
     let counts: Vec<FormCount> = forms.iter().map(count).collect();
     let shares: Vec<String> =
         counts.iter().map(|count| format!("{} {}/{}", count.form, count.right(), count.answers.len())).collect();
-    let best = best_form(&counts).map_or_else(String::new, |form| form.title());
+    let best = best_form(&counts);
+    let title = best.map_or_else(String::new, |form| form.title());
+    let otherwise = options.skills.iter().filter(|skill| form_of_skill(&counts, &skill.task) != best).count();
+    let otherwise = match otherwise {
+        0 => String::new(),
+        count => format!(", {} in another form that had clearly more of them right", counted(count, "skill")),
+    };
     format!(
-        "Prompts were screened with short questions in every form that the model takes (right answers: {}); the others are asked {best}.",
+        "Prompts were screened with short questions in every form that the model takes (right answers: {}); the others are asked {title}{otherwise}.",
         shares.join(", ")
     )
 }
@@ -211,7 +218,14 @@ pub(super) fn grids(options: &ProfileOptions, summary: &Summary) -> Vec<Grid> {
             (!rows.is_empty()).then(|| GridGroup { name: family.title().to_owned(), rows })
         });
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
-        Grid { name: name.to_owned(), title: title.to_owned(), unit, groups: groups.collect(), columns }
+        Grid {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            unit,
+            groups: groups.collect(),
+            columns,
+            covariate: None,
+        }
     };
     vec![
         table("limits", "Digit limits: 90, 50 and 10 % of the way from chance to certainty", Unit::Digits, &LIMITS),
