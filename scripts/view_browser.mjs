@@ -37,8 +37,8 @@ await page.waitForFunction(() => performance.getEntriesByName("first-contentful-
 const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
 check(`first paint after ${Math.round(paint)} ms`, paint < 1000, paint);
 await page.click("a.fetch");
-await page.waitForSelector(".part table");
-check("differences come in place", (await text(".part")).includes("Holm"));
+await page.waitForSelector(".fetched table");
+check("differences come in place", (await text(".fetched")).includes("Holm"));
 await page.click("section.board .copies [data-copy=markdown]");
 const markdown = await page.$eval("html", (html) => html.dataset.copied);
 check("a table is copied as Markdown", markdown.startsWith("| rank |") && markdown.split("\n").length >= 4, markdown);

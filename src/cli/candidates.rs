@@ -49,13 +49,28 @@ fn candidates(name: &str, runs: &[String], labels: &[String], arguments: impl It
 
 /// Indices of a name among the words of a command: those that are no option's value, else the first.
 fn indices(name: &str, words: &[String]) -> Vec<usize> {
-    let all: Vec<usize> = (0..words.len()).filter(|&at| words[at] == name).collect();
+    // A run may be called like the command.
+    let begin = words_of_command(words);
+    let all: Vec<usize> = (begin..words.len()).filter(|&at| words[at] == name).collect();
     let is_value = |at: &usize| {
         let before = at.checked_sub(1).map(|before| words[before].as_str());
         before.is_some_and(|option| option.starts_with('-') && takes_value(words, option))
     };
     let own: Vec<usize> = all.iter().copied().filter(|at| !is_value(at)).collect();
     if own.is_empty() { all.into_iter().take(1).collect() } else { own }
+}
+
+/// The number of words at the beginning that name the command.
+fn words_of_command(words: &[String]) -> usize {
+    let mut command = args::definition();
+    let is_command = |word: &&String| match command.find_subcommand(word).cloned() {
+        Some(inner) => {
+            command = inner;
+            true
+        }
+        None => false,
+    };
+    words.iter().take_while(is_command).count()
 }
 
 /// True of an option that takes a value, in the command that the words name.
@@ -122,6 +137,9 @@ mod tests {
         );
         let help = candidates("nupa", &runs, &labels, words("run|--from|nupa"));
         assert!(help.ends_with("\n  earnest run --from nupa-b-34  # samples 2"), "{help}");
+        let profiles = ["profile-a-12".to_owned(), "profile-b-34".to_owned()];
+        let help = candidates("profile", &profiles, &labels, words("profile|profile"));
+        assert!(help.ends_with("\n  earnest profile profile-b-34  # samples 2"), "{help}");
         let many: Vec<String> = (0..8).map(|number| format!("nupa-{number}")).collect();
         let help = candidates("nupa", &many, &many, words("compare|nupa|nupa"));
         assert!(help.contains("\n  earnest compare nupa-0 nupa-1  #") && help.ends_with("\n  and so on"), "{help}");

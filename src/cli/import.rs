@@ -1,5 +1,6 @@
 //! `earnest import`.
 use std::fmt::Write;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use earnest_eval::import::{ImportSettings, Imported, import};
 use earnest_logs::import::{ImportedLogs, LogImportSettings, import_logs};
 use earnest_report::{Align, Table, percent, wrap};
 use earnest_results::fixed;
-use earnest_results::store::Filter;
+use earnest_results::store::{Filter, RunRecord, Store};
 use earnest_tasks::suite::{Interval, SummaryRow};
 
 impl ImportArgs {
@@ -35,15 +36,24 @@ impl ImportArgs {
 pub fn execute(args: &ImportArgs, printer: Printer) -> Result<Exit, CliError> {
     let Imported { store, run, .. } = import(&args.settings(), &mut results::Messages(printer))?;
     results::present(results::document(&store, &run)?, args.json, None, printer)?;
-    if !args.json && !printer.is_quiet() {
-        let wrong = results::has_wrong(&store, &run)?;
-        let (run, option) = (&run.manifest.run, results_folder::option(&args.results.folder));
-        printer.message(&format!("page: `earnest report {run}{option}` writes it"));
-        let wrong = wrong.then(|| results::wrong_samples(run, &option));
-        let commands = wrong.into_iter().chain([results::compare_with(run, &option)]);
-        results::next_lines(commands).iter().for_each(|line| printer.message(line));
+    if !args.json {
+        say_next(&store, &run, &args.results.folder, printer)?;
     }
     Ok(Exit::Success)
+}
+
+/// Says where the page of an imported run comes from, and which commands go on.
+fn say_next(store: &Store, run: &RunRecord, folder: &Path, printer: Printer) -> Result<(), CliError> {
+    if printer.is_quiet() {
+        return Ok(());
+    }
+    let wrong = results::has_wrong(store, run)?;
+    let (run, option) = (&run.manifest.run, results_folder::option(folder));
+    printer.message(&format!("page: `earnest report {run}{option}` writes it"));
+    let wrong = wrong.then(|| results::wrong_samples(run, &option));
+    let commands = wrong.into_iter().chain([results::compare_with(run, &option)]);
+    results::next_lines(commands).iter().for_each(|line| printer.message(line));
+    Ok(())
 }
 
 /// An imported log in the JSON document.
@@ -104,7 +114,7 @@ struct Outcome {
     refused: Vec<String>,
 }
 
-/// Imports logs and prints a line for each.
+/// Imports logs and prints the screen of the only one, or a line for each.
 pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, CliError> {
     let settings = LogImportSettings {
         paths: args.paths.clone(),
@@ -121,7 +131,19 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
         printer.json(&outcome)?;
         return Ok(exit);
     }
-    printer.result(&screen(&outcome, printer.known_width(), printer.width()))?;
+    let only = match &found.runs[..] {
+        [only] if found.known.is_empty() => Some(&only.run),
+        _ => None,
+    };
+    match only {
+        Some(run) => {
+            results::present(results::document(&found.store, run)?, false, None, printer)?;
+            for sentence in outcome.imported.iter().filter_map(Entry::without_scores) {
+                printer.result(&wrap(&sentence, printer.width(), "* "))?;
+            }
+        }
+        None => printer.result(&screen(&outcome, printer.known_width(), printer.width()))?,
+    }
     let more = |count: usize, what: &str| {
         let more = count.saturating_sub(LISTED);
         (more > 0).then(|| format!("{more} more {what}: --json has all"))
@@ -130,6 +152,10 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
     more(outcome.known.len(), "logs are known already").iter().for_each(|said| printer.remark(said));
     outcome.refused.iter().take(LISTED).for_each(|error| printer.warning(&format!("left out: {error}")));
     more(outcome.refused.len(), "were left out").iter().for_each(|said| printer.warning(said));
+    if let Some(run) = only {
+        say_next(&found.store, run, &args.results.folder, printer)?;
+        return Ok(exit);
+    }
     // Runs that `compare` can compare: of two models, with scores, and of the same questions.
     let is_pair = |one: &Entry, other: &Entry| {
         let scored = one.mean.is_some() && other.mean.is_some();
@@ -233,27 +259,44 @@ fn listed(entries: &[Entry], known_width: Option<usize>, width: usize) -> String
     entries.iter().map(entry_card).collect()
 }
 
-/// Most logs, and most sentences about them, that a screen lists; the JSON document has all.
+/// Most sentences about logs on standard error; the JSON document has all.
 const LISTED: usize = 100;
 
+/// Lines of the screen; with the next command and what was left out it is one screen.
+const HEIGHT: usize = 36;
+
+/// Most sentences about samples without a score on the screen.
+const SENTENCES: usize = 3;
+
 fn screen(outcome: &Outcome, known_width: Option<usize>, width: usize) -> String {
+    // As many logs as fit the screen, a line each or more.
+    let mut texts =
+        (1..=outcome.imported.len().min(HEIGHT)).rev().map(|most| with_logs(outcome, most, known_width, width));
+    let fitting = texts.find(|text| text.lines().count() <= HEIGHT);
+    fitting.unwrap_or_else(|| with_logs(outcome, 1, known_width, width))
+}
+
+/// The screen with the first `most` logs.
+fn with_logs(outcome: &Outcome, most: usize, known_width: Option<usize>, width: usize) -> String {
     let mut text = String::new();
     if !outcome.imported.is_empty() {
-        let shown = &outcome.imported[..outcome.imported.len().min(LISTED)];
+        let shown = &outcome.imported[..outcome.imported.len().min(most)];
         text += &listed(shown, known_width, width);
         text.push('\n');
         let more = outcome.imported.len() - shown.len();
         if more > 0 {
-            text += &wrap(&format!("And {more} more logs: `earnest runs list` has all of them."), width, "* ");
+            let logs = if more == 1 { "1 more log".to_owned() } else { format!("{more} more logs") };
+            text += &wrap(&format!("And {logs}: `earnest runs list` has all of them."), width, "* ");
         }
         text += &wrap("Scores are the tools' own; shares are in per cent.", width, "* ");
         let mut sentences = outcome.imported.iter().filter_map(Entry::without_scores);
-        for sentence in sentences.by_ref().take(LISTED) {
+        for sentence in sentences.by_ref().take(SENTENCES) {
             text += &wrap(&sentence, width, "* ");
         }
         let more = sentences.count();
         if more > 0 {
-            text += &wrap(&format!("{more} more logs have samples without a score: --json has all."), width, "* ");
+            let have = if more == 1 { "1 more log has" } else { &format!("{more} more logs have") };
+            text += &wrap(&format!("{have} samples without a score: --json has all."), width, "* ");
         }
     }
     let imported = counted(outcome.imported.len(), "log");
@@ -323,6 +366,20 @@ mod tests {
                          50.0 [26.9, 73.1] by exact_match,flexible-extract";
             assert!(words.starts_with(&format!("{first} r from a table, 1 document, 1 sample, no score")), "{text}");
         }
+    }
+
+    #[test]
+    fn many_logs_fit_a_screen() {
+        let imported = (0..300).map(|number| Entry { run: format!("r{number}"), ..entry(9, number % 2, 0) }).collect();
+        let logs = Outcome { imported, known: Vec::new(), refused: Vec::new() };
+        for width in [40, 80, 140] {
+            let text = screen(&logs, Some(width), width);
+            let lines = text.lines().count();
+            assert!((HEIGHT - 3..=HEIGHT).contains(&lines), "{lines}\n{text}");
+            assert!(text.contains(" more logs: ") && text.ends_with("300 logs imported\n"), "{text}");
+        }
+        let few = Outcome { imported: vec![entry(9, 0, 0), entry(9, 0, 0)], known: Vec::new(), refused: Vec::new() };
+        assert!(!screen(&few, Some(80), 80).contains("more"));
     }
 
     #[test]

@@ -176,6 +176,10 @@ fn check_page(output: &Path) -> Result<(), CliError> {
         return Err(CliError::usage("-o - does not go with profile: the text or JSON is on standard output")
             .help("name a file for the page"));
     }
+    if output.is_dir() {
+        return Err(CliError::usage(format!("{} is a folder, not a file for the page", output.display()))
+            .help("name a file in it"));
+    }
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder {
         Some(folder) if !folder.is_dir() => {
@@ -270,7 +274,7 @@ fn next(found: &NumeracyProfile, option: &str) -> Vec<String> {
     let class = found.anatomy.classes.iter().map(|share| share.class).find(|class| *class != ErrorClass::Other);
     let run = &found.run;
     let samples = class.map(|class| format!("earnest samples {run}{option} --error {class}"));
-    let compare = format!("earnest profile --compare {run} OTHER{option} (OTHER: another numeracy profile)");
+    let compare = format!("earnest profile --compare {run} OTHER{option} (OTHER: another profile)");
     results::next_lines(samples.into_iter().chain([compare]))
 }
 

@@ -167,11 +167,16 @@ pub struct SamplesArgs {
     pub json: bool,
 }
 
+/// A text that is no covariate with its value.
+#[derive(Debug, thiserror::Error)]
+#[error("give a name and its value, joined by =, e.g. length=3")]
+struct NoCovariate;
+
 /// Parses a covariate of `--covariate`.
-fn name_and_value(text: &str) -> Result<(String, String), String> {
+fn name_and_value(text: &str) -> Result<(String, String), NoCovariate> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("give a name and its value, joined by =, e.g. length=3".to_owned()),
+        _ => Err(NoCovariate),
     }
 }
 

@@ -106,13 +106,19 @@ check("every sample has one outcome", told.filter(([value]) => value !== "wrong"
 await page.select("#outcome", "");
 await counted("all outcomes again", total);
 await page.select("#by", "tokens");
-await click("#list summary");
-await until("the sample's texts", () => document.querySelectorAll("#list details[open] pre").length >= 3);
-check("its tokens", (await page.$eval("#list details[open] p:last-child", (line) => line.textContent)).includes("tokens"));
+await until("the longest answer", () => document.querySelectorAll("#detail article pre").length >= 4);
+check("its tokens", (await page.$eval("#detail .facts", (facts) => facts.textContent)).includes("tokens"));
 await page.select("#by", "item");
-await click("#list summary");
-await until("the first sample's texts", () => document.querySelectorAll("#list details[open] pre").length >= 3);
-const gold = await page.$$eval("#list details[open] pre", (texts) => texts[1].textContent);
+await until("the first sample's texts", () => document.querySelector(".line.open") === document.querySelector(".line"));
+const gold = await page.$$eval("#detail article pre", (texts) => texts[1].textContent);
+// Keys walk through the list, and the address has the chosen sample.
+await page.keyboard.press("j");
+await until("j shows the next sample", () => document.querySelector(".line.open") === document.querySelectorAll(".line")[1] && document.querySelectorAll("#detail article pre").length >= 4);
+const second = await page.$eval(".line.open", (line) => line.dataset.id);
+check("the address has it", new URLSearchParams(decodeURI(page.url()).split("?")[1]).get("item") === second, page.url());
+await page.keyboard.press("k");
+await page.keyboard.press("/");
+check("/ searches", (await page.evaluate(() => document.activeElement.id)) === "search");
 await page.type("#search", gold.slice(0, 12));
 await until("the search finds some", (total) => { const found = Number.parseInt(document.querySelector("#count").textContent, 10); return found > 0 && found < total; }, total);
 const search = (text) => page.$eval("#search", (box, text) => { box.value = text; box.dispatchEvent(new Event("input")); }, text);
@@ -125,6 +131,28 @@ if (total > 50) {
   check("the second page", (await page.$eval("#page", (page) => page.textContent)).startsWith("page 2 of"));
   await click("#back");
 }
+// A cell of the heat map, and one of the table, lead to their samples.
+const chosen = () => page.$$eval(".line", (lines) => lines.length).then(async (lines) => [lines, await count(), await page.$eval("#task", (task) => task.selectedOptions[0].textContent), await page.$eval("#length", (length) => length.selectedOptions[0].textContent)]);
+const address = await page.evaluate(() => { const link = [...document.querySelectorAll("#heat svg a")].find((one) => one.checkVisibility()); return link?.getAttribute("href"); });
+if (address) {
+  await page.evaluate((address) => [...document.querySelectorAll("#heat svg a")].find((one) => one.getAttribute("href") === address).dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true })), address);
+  const wanted = new URLSearchParams(address.split("?")[1]);
+  await until("a cell chooses", (task) => (task === null) === (document.querySelector("#task").value === "") && document.querySelector("#length").value !== "", wanted.get("task"));
+  const [lines, samples] = await chosen();
+  check("a cell of the heat map has samples", samples > 0 && samples < total && lines > 0, [address, samples, total]);
+  check("they are its samples", (await page.$eval("#detail .facts", (facts) => facts.textContent)).includes(wanted.get("covariate").split("=")[1]));
+}
+const cell = await page.$("#matrix tbody td a");
+if (cell) {
+  const href = await cell.evaluate((link) => { link.click(); return link.getAttribute("href"); });
+  const task = new URLSearchParams(href.split("?")[1]).get("task");
+  await until("a cell of the table chooses its task", (task) => document.querySelector("#task").value !== "" && location.hash.includes(encodeURIComponent(task)) && document.querySelector("#length").value === "", task);
+  check("and has samples", (await count()) > 0);
+}
+await page.evaluate(() => { location.hash = "#samples?task=no-such-task"; });
+await until("a stale address is said", () => document.querySelector("#missing").textContent.includes("task no-such-task"));
+await page.evaluate(() => { location.hash = "#samples?"; });
+await counted("an address without a choice has all", total);
 check("no markup from a completion became an element", await page.evaluate(() => window.earnestWasHere === undefined));
 
 // Widths, with everything open: nothing is cut, no word is broken in a table.
@@ -189,13 +217,13 @@ for (const [width, height, name] of shots ? [[1920, 1080, "wide"], [1440, 900, "
 // Paper: the appendix only where it is asked for, and then all of it.
 await page.setViewport({ width: 1440, height: 900 });
 await page.emulateMediaType("print");
-const hidden = () => all("main details:not(#list details, #picker)", (parts) => parts.filter((part) => ![...part.children].some((child) => child.localName !== "summary" && child.checkVisibility())).length);
+const hidden = () => all("main details:not(#picker)", (parts) => parts.filter((part) => ![...part.children].some((child) => child.localName !== "summary" && child.checkVisibility())).length);
 check("the appendix is not printed", (await shown("main > details.part")) === 0);
 await click("#appendix");
 check("the appendix is printed if asked for", (await shown("main > details.part")) > 0);
 check("and unfolded", (await hidden()) === 0, await hidden());
 await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
-check("the script unfolds too", (await all("main details:not([open])", (parts) => parts.filter((part) => !part.closest("#list")).length)) === 0);
+check("the script unfolds too", (await all("main details:not([open])", (parts) => parts.length)) === 0);
 await page.evaluate(() => dispatchEvent(new Event("afterprint")));
 check("and folds again", (await all("main > details[open]", (parts) => parts.length)) === 0);
 await click("#appendix");

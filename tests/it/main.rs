@@ -32,6 +32,7 @@ mod endpoint;
 mod exact_expression;
 mod experiment_cli;
 mod fake_hub;
+mod first_screens;
 mod fuzz_corpora;
 mod gguf_files;
 mod gguf_layout;

@@ -358,10 +358,11 @@ fn a_report_says_what_was_compared_when_and_with_what_conclusion() {
     assert_eq!(html, page(&runs, &[]), "nothing is of the day on which it is written");
     let alone = page(&runs[..1], &[]);
     assert!(alone.contains("Run of 2026-02-03 (UTC).") && !alone.contains("class=\"verdict\""));
-    // Settings that tell nothing apart leave the hash.
+    // Where settings tell nothing apart, the start does, and at last a number.
     let mut equal = vec![at_temperature(0.0, "2026-02-03", 1..=6); 2];
     ReportRun::distinguish(&mut equal);
-    assert!(equal[0].label.starts_with("M (") && !equal[0].label.contains("temperature"), "{}", equal[0].label);
+    let labels = [equal[0].label.as_str(), equal[1].label.as_str()];
+    assert_eq!(labels, ["M (begun 2026-02-03 10:00:00)", "M (begun 2026-02-03 10:00:00) #2"]);
 }
 
 #[test]

@@ -63,9 +63,9 @@ fn many_scorers_and_long_texts_are_a_page_of_bounded_size() {
     let sample = viewed.page(&format!("run/{}/sample?item=q0", named("-T-")));
     assert!(sample.len() < MOST && sample.contains("begin ") && sample.contains(" end<"), "{} bytes", sample.len());
     assert!(sample.contains("951,434 bytes are left out here"), "{} bytes", sample.len());
-    // Every sign takes six bytes in HTML: four such texts are beyond any page.
-    let text = "'".repeat(1 << 20);
-    std::fs::write(at.join("t.csv"), format!("id,q,c,t,s\nx,{text},{text},{text},1\n")).unwrap();
+    // Every quotation mark, which CSV doubles, takes six bytes in HTML: three such texts are beyond any page.
+    let text = "\"\"".repeat(1 << 20);
+    std::fs::write(at.join("t.csv"), format!("id,q,c,t,s\nx,\"{text}\",\"{text}\",\"{text}\",1\n")).unwrap();
     let columns = "id=id,question=q,completion=c,target=t,score=s";
     succeeds(at, &["import", "t.csv", "--columns", columns, "--task", "t", "--model-name", "N", "--quiet"]);
     let run = named("-N-");

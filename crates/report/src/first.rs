@@ -1,7 +1,7 @@
 //! First screen of a finished run: a headline, the tasks, what must be known to read them, and where the rest is.
 
 use super::grid;
-use super::text::{heading, headline, line, nothing, results, warnings, wrapped};
+use super::text::{heading, headline, line, nothing, reported_otherwise, results, warnings, wrapped};
 use super::wrap::{prose, wrap};
 use crate::bars::{bars_below, bars_of, curves, profile};
 use earnest_results::{Document, Origin};
@@ -19,6 +19,7 @@ pub(super) fn first(document: &Document, width: usize) -> String {
     let tasks =
         document.grids.first().filter(|grid| profile(grid, width).is_some()).cloned().or_else(|| curves(document));
     let mut said = warnings(document);
+    said.extend(reported_otherwise(document));
     // The first note of a suite is the key of its table; without its own table, notes are about rows that are not shown.
     let notes = match document.grids.is_empty() && tasks.is_some() {
         true => 0,

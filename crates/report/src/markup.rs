@@ -4,13 +4,28 @@ use std::sync::LazyLock;
 pub use minijinja::{Environment, Value, context};
 use minijinja::{Error, UndefinedBehavior, escape_formatter};
 
-use crate::plot::{Figure, STYLES, escape};
-use crate::{ReportError, options};
+use crate::plot::{DARK, Figure, LIGHT, RULES, STYLES, address_part, escape};
+use crate::{ReportError, options, p_sentence, p_text};
+use earnest_results::{fixed, with_commas};
+use earnest_tasks::suite::registry::task_label;
+
+/// Script of every page: the choice of colours (a button with the id `theme`), tables that sort and copy, lists that are walked through by keys.
+pub const SCRIPT: &str = concat!(include_str!("../templates/shared.js"), include_str!("../templates/copy.js"));
+
+/// Style of every page: the colours of the reader's system unless another choice is made, light ones on paper.
+pub static STYLE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        ":root {{ {LIGHT} color-scheme: light; }}\n\
+         @media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {DARK} color-scheme: dark; }} }}\n\
+         @media screen {{ :root[data-theme=dark] {{ {DARK} color-scheme: dark; }} }}\n{RULES}\n{}",
+        include_str!("../templates/look.css")
+    )
+});
 
 /// Markup of a part of a page, or the failure of its template.
 pub type Markup = Result<Value, ReportError>;
 
-/// Templates that every page can use.
+/// Templates that every page can use, also those of the viewer.
 static SHARED: [(&str, &str); 2] = [
     ("frame.html", include_str!("../templates/frame.html")),
     ("macros.html", include_str!("../templates/macros.html")),
@@ -53,6 +68,14 @@ pub fn environment(templates: &'static [(&'static str, &'static str)]) -> Enviro
         _ => escape_formatter(out, state, value),
     });
     environment.add_global("styles", STYLES);
+    environment.add_filter("percent", percent);
+    environment.add_filter("points", points);
+    environment.add_filter("width", width);
+    environment.add_filter("p", p_value);
+    environment.add_filter("p_sentence", p_sentence);
+    environment.add_filter("count", with_commas);
+    environment.add_filter("task", |text: &str| task_label(text).into_owned());
+    environment.add_filter("segment", |text: &str| address_part(text));
     // A page is read beside the program's terminal, and names settings as that does.
     environment.add_filter("options", options);
     // Narrow columns break a name at its underscores.
@@ -62,6 +85,30 @@ pub fn environment(templates: &'static [(&'static str, &'static str)]) -> Enviro
         Ok(source.map(|(_, source)| source.lines().map(str::trim_start).collect::<String>()))
     });
     environment
+}
+
+/// A share in per cent with one decimal, without the sign.
+pub fn percent(share: f64) -> String {
+    if share.is_finite() { fixed(100.0 * share, 1) } else { "\u{2013}".to_owned() }
+}
+
+/// A difference of shares in percentage points with a sign.
+pub fn points(difference: f64) -> String {
+    match difference {
+        value if !value.is_finite() => "\u{2013}".to_owned(),
+        value if (100.0 * value).abs() < 0.05 => "0.0".to_owned(),
+        value => format!("{:+.1}", 100.0 * value),
+    }
+}
+
+/// A share as a position or width in per cent of a drawing.
+fn width(share: f64) -> f64 {
+    (10_000.0 * share.clamp(0.0, 1.0)).round() / 100.0
+}
+
+/// A p value in a table.
+fn p_value(value: f64) -> String {
+    if value.is_finite() { p_text(value) } else { "\u{2013}".to_owned() }
 }
 
 /// Renders a template; the result is markup, which other templates do not escape.
@@ -100,8 +147,8 @@ mod tests {
 
     #[test]
     fn pages_name_options_and_escape_the_rest() {
-        let notes = [("the setting `max_tokens` raises <it>", "")];
-        let page = html("notes.html", context!(notes)).unwrap().to_string();
+        let groups = [("", ["the setting `max_tokens` raises <it>"])];
+        let page = html("notes.html", context!(groups)).unwrap().to_string();
         assert!(page.contains("<li>--max-tokens raises &lt;it&gt;</li>"), "{page}");
     }
 

@@ -28,8 +28,7 @@ pub enum Detail {
 
 /// Renders the results of a run. Prose is wrapped at the width of a line, and tables of a suite are folded.
 pub fn render(document: &Document, width: usize, detail: Detail) -> String {
-    // The numbers of a log are those of its tool, which may mean anything.
-    if detail == Detail::First && document.manifest.settings.origin() != Origin::Log {
+    if detail == Detail::First {
         return first(document, width);
     }
     let mut text: String = heading(document).lines().map(|line| wrap(line, width, "")).collect();
@@ -69,14 +68,7 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     if !document.reported.is_empty() {
         text.push('\n');
         text.push_str(&reported(&document.reported));
-        let differing = document.reported.iter().filter(|one| one.differs()).count();
-        if differing > 0 {
-            remarks.push(format!(
-                "{differing} of the tool's own numbers {} not what its samples give by their mean: samples are missing, or the \
-                 tool aggregates them otherwise.",
-                if differing == 1 { "is" } else { "are" }
-            ));
-        }
+        remarks.extend(reported_otherwise(document));
     }
     // A note that begins with the name of a hidden column is hidden with it.
     let explains =
@@ -92,6 +84,18 @@ pub fn render(document: &Document, width: usize, detail: Detail) -> String {
     text.push_str(&wrap(&speed(document), width, ""));
     text += &wrap(&format!("Results: {}, run {}", document.folder, document.manifest.run), width, "");
     text
+}
+
+/// Says that the tool of a log reports other numbers than its samples give.
+pub(super) fn reported_otherwise(document: &Document) -> Option<String> {
+    let differing = document.reported.iter().filter(|one| one.differs()).count();
+    (differing > 0).then(|| {
+        format!(
+            "{differing} of the tool's own numbers {} not what its samples give by their mean: samples are missing, or the tool \
+             aggregates them otherwise.",
+            agreeing(differing, "is", "are")
+        )
+    })
 }
 
 /// A line of prose, wrapped; an empty one stays.

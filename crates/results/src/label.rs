@@ -1,5 +1,5 @@
 //! Labels of runs whose names differ in the digits at the end alone: the settings in which they differ.
-use crate::{Origin, shown};
+use crate::{Origin, shown, started};
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -37,6 +37,11 @@ fn said(name: &str, value: &Value) -> Option<String> {
     if let Some((_, prompt)) = name.split_once("prompt_sha256.") {
         return (!value.is_null()).then(|| format!("prompt {prompt}"));
     }
+    // A profile's other options follow from them.
+    if name == "suite_options.shared" {
+        let shared = if value.is_null() { "the numeracy profile" } else { "questions of a comparison" };
+        return Some(shared.to_owned());
+    }
     if let ("log" | "model", Some(path)) = (name, value.as_str()) {
         return Some(format!("{name} {}", end_of(path)));
     }
@@ -73,8 +78,26 @@ pub fn labels(runs: &[&Manifest]) -> Vec<String> {
     labels
 }
 
+/// When the run began. The manifest of a log that does not say so has the time of its import.
 fn begun(run: &Manifest) -> String {
-    format!("begun {}", run.started.trim_end_matches('Z').replace('T', " "))
+    let word = if started(run).as_ref() == Some(&run.started) { "begun" } else { "imported" };
+    format!("{word} {}", run.started.trim_end_matches('Z').replace('T', " "))
+}
+
+/// A label of every run beside those of the same suite and model; empty for the only one of these.
+pub fn own_labels(runs: &[&Manifest]) -> Vec<String> {
+    let mut alike: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (index, run) in runs.iter().enumerate() {
+        alike.entry((&run.settings.suite, &run.model.name)).or_default().push(index);
+    }
+    let mut own = vec![String::new(); runs.len()];
+    for indices in alike.into_values() {
+        let several: Vec<&Manifest> = indices.iter().map(|&index| runs[index]).collect();
+        for (index, label) in indices.into_iter().zip(labels(&several)) {
+            own[index] = label;
+        }
+    }
+    own
 }
 
 /// The first settings in which each of several runs differs from the others; empty where it has none of them.
@@ -90,12 +113,25 @@ fn by_settings(runs: &[&Manifest]) -> Vec<String> {
             }
         }
     }
+    // The digests of a suite's prompts are named by the prompts.
+    if differing.keys().any(|name| name.contains("prompt_sha256.")) {
+        differing.remove("suite_options.prompts");
+    }
+    // What a profile was asked in is screened.
+    if runs.iter().all(|run| run.settings.is_adaptive()) {
+        differing.remove("prompt_mode");
+    }
     // `--seed` is both.
     if differing.contains_key("suite_options.seed") {
         differing.remove("generation.seed");
     }
     let suites = runs.iter().any(|run| run.settings.suite != first.settings.suite);
     let models = runs.iter().any(|run| run.model.name != first.model.name);
+    if differing.contains_key("suite_options.shared") {
+        for option in ["forms", "notations", "skills"] {
+            differing.remove(&format!("suite_options.{option}"));
+        }
+    }
     let files: Vec<Value> = runs.iter().map(|run| run.model.path.as_str().into()).collect();
     if files.iter().any(|file| *file != files[0]) {
         let others = |run: &&Manifest| run.settings.model_files != first.settings.model_files;
@@ -176,10 +212,10 @@ mod tests {
             ("samples".to_owned(), vec![json!(1), json!(1), json!(1), json!(3)]),
         ]);
         let said = |index, most| telling(&differing, index, most).join(", ");
-        assert_eq!(said(3, 3), "temperature 0.5, limit of items 2, samples per item 3");
-        assert_eq!(said(3, 2), "limit of items 2, samples per item 3");
-        assert_eq!(said(0, 3), "token limit 20, temperature 0.0, limit of items 5");
-        assert_eq!(said(1, 4), "no token limit, temperature 0.0, limit of items 5, samples per item 1");
+        assert_eq!(said(3, 3), "temperature 0.5, first 2 items, samples per item 3");
+        assert_eq!(said(3, 2), "first 2 items, samples per item 3");
+        assert_eq!(said(0, 3), "token limit 20, temperature 0.0, first 5 items");
+        assert_eq!(said(1, 4), "no token limit, temperature 0.0, first 5 items, samples per item 1");
         assert_eq!(said(1, 0), "");
     }
 }

@@ -58,8 +58,8 @@ pub use filter::{check_filter, no_texts};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use jsonl::write_jsonl;
-pub use label::labels;
-pub use log_card::{LogCard, LogNames, LogStatus, Reported, Tool, card_of};
+pub use label::{labels, own_labels};
+pub use log_card::{LogCard, LogNames, LogStatus, Reported, Tool, card_of, started};
 pub use log_document::LogSums;
 pub use manifest::{
     EndpointSettings, EngineRecord, FileRecord, FirstPrompt, Host, IMPORT_ENGINE, MANIFEST_FORMAT, Manifest,

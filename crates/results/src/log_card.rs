@@ -160,6 +160,17 @@ pub enum LogStatus {
     Unknown,
 }
 
+/// Returns when a run began. Of a log this is what the log says, and none if it says nothing: the manifest then has the time of the import.
+pub fn started(manifest: &Manifest) -> Option<String> {
+    if manifest.settings.origin() != Origin::Log {
+        return Some(manifest.started.clone());
+    }
+    let said = card_of(&manifest.settings)?.started?;
+    // The manifest has times of UTC in its own form.
+    let is_same = said.get(..19).is_some_and(|moment| manifest.started.starts_with(moment));
+    Some(if is_same { manifest.started.clone() } else { said })
+}
+
 /// Returns the card of an imported log; none for other runs.
 pub fn card_of(settings: &RunSettings) -> Option<LogCard> {
     serde_json::from_value(settings.stored_card()?.clone()).ok()

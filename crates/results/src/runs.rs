@@ -1,13 +1,11 @@
 //! Lists and checks of the runs of a results folder.
-use crate::{Document, Manifest, Origin, Reporter, ResultsError, Status, card_of, folder};
-use std::collections::{BTreeMap, HashMap};
+use crate::{Document, Manifest, Origin, Reporter, ResultsError, Status, folder, own_labels, started};
 
 use serde::Serialize;
 
 use earnest_stats::Estimate;
 use earnest_tasks::suite::Suite;
 
-use crate::label::labels;
 use crate::outcomes::are_made_of_outcomes;
 use crate::store::{RunLock, RunRecord, Store};
 use crate::suites::LocalHost;
@@ -63,44 +61,15 @@ pub fn device_seconds(manifest: &Manifest) -> f64 {
     manifest.generation_s * devices as f64
 }
 
-/// Returns when a run began. Of a log this is what the log says, and none if it says nothing: the manifest then has the time of the import.
-pub fn started(manifest: &Manifest) -> Option<String> {
-    if manifest.settings.origin() != Origin::Log {
-        return Some(manifest.started.clone());
-    }
-    let said = card_of(&manifest.settings)?.started?;
-    // The manifest has times of UTC in its own form.
-    let is_same = said.get(..19).is_some_and(|moment| manifest.started.starts_with(moment));
-    Some(if is_same { manifest.started.clone() } else { said })
-}
-
 /// Lists the runs of a store, the newest last.
 pub fn list(store: &Store) -> Result<Vec<RunEntry>, ResultsError> {
     let runs = store.runs()?;
-    let mut alike: BTreeMap<(&str, &str), Vec<&RunRecord>> = BTreeMap::new();
-    for run in &runs {
-        let manifest = &run.manifest;
-        alike.entry((&manifest.settings.suite, &manifest.model.name)).or_default().push(run);
-    }
-    let mut label_of: HashMap<i64, String> = HashMap::new();
-    for several in alike.values().filter(|several| several.len() > 1) {
-        let manifests: Vec<&Manifest> = several.iter().map(|run| &run.manifest).collect();
-        label_of.extend(several.iter().map(|run| run.id).zip(labels(&manifests)));
-    }
-    let with_label = |run: RunRecord| {
-        let label = label_of.get(&run.id).map(|label| as_imported(label, &run.manifest));
+    let labels = own_labels(&runs.iter().map(|run| &run.manifest).collect::<Vec<_>>());
+    let with_label = |(run, label): (RunRecord, String)| {
+        let label = Some(label).filter(|label| !label.is_empty());
         entry(store, run).map(|entry| RunEntry { label, ..entry })
     };
-    runs.into_iter().map(with_label).collect()
-}
-
-/// A label without a start that is the time of an import.
-fn as_imported(label: &str, manifest: &Manifest) -> String {
-    if started(manifest).as_ref() == Some(&manifest.started) {
-        return label.to_owned();
-    }
-    let time = manifest.started.trim_end_matches('Z').replace('T', " ");
-    label.replace(&format!("begun {time}"), &format!("imported {time}"))
+    runs.into_iter().zip(labels).map(with_label).collect()
 }
 
 fn entry(store: &Store, run: RunRecord) -> Result<RunEntry, ResultsError> {

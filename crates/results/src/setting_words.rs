@@ -65,8 +65,11 @@ impl SettingChange {
         }
     }
 
-    /// The setting with a value: `temperature 1.5`, `weights quantised to int8`.
+    /// The setting with a value: `temperature 1.5`, `weights quantised to int8`, `first 160 items`.
     pub fn with(&self, value: &Value) -> String {
+        if self.name == "limit" {
+            return value.as_u64().map_or_else(|| "all items".to_owned(), |count| format!("first {count} items"));
+        }
         format!("{} {}", self.what(), self.value(value))
     }
 

@@ -11,12 +11,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use earnest_report::p_sentence;
-use earnest_report::page::SHARED;
-use earnest_report::plot::{DARK, LIGHT, RULES};
-use earnest_results::with_commas;
+use earnest_report::markup::{self, SCRIPT, STYLE};
 use earnest_serve::http::{Connections, Place, hosts, is_loopback};
-use earnest_tasks::suite::registry::task_label;
 use minijinja::Environment;
 
 use crate::app::App;
@@ -24,16 +20,7 @@ use crate::pages::{compare, differences, leaderboard, run, sample, samples};
 use crate::shape;
 use crate::work::Threads;
 
-static STYLE: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        ":root {{ {LIGHT} color-scheme: light; }}\n\
-         @media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {DARK} color-scheme: dark; }} }}\n\
-         :root[data-theme=dark] {{ {DARK} color-scheme: dark; }}\n{RULES}\n{}",
-        include_str!("../templates/view.css")
-    )
-});
-static SCRIPT: LazyLock<String> =
-    LazyLock::new(|| [SHARED, include_str!("../templates/copy.js"), include_str!("../templates/view.js")].concat());
+static ALL: LazyLock<String> = LazyLock::new(|| [SCRIPT, include_str!("../templates/view.js")].concat());
 
 /// Makes the routes of a viewer. Everything is below the token; what is not says nothing about the results.
 pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections>) -> Router {
@@ -60,7 +47,7 @@ pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections
         .route(&at("compare"), get(compare::page))
         .route(&at("pair"), get(compare::pair))
         .route(&at("view.css"), fixed("text/css; charset=utf-8", &STYLE))
-        .route(&at("view.js"), fixed("text/javascript; charset=utf-8", &SCRIPT))
+        .route(&at("view.js"), fixed("text/javascript; charset=utf-8", &ALL))
         .fallback(async || {
             (StatusCode::NOT_FOUND, "There is no such page. `earnest view` printed the address of the first one.\n")
         })
@@ -102,33 +89,24 @@ async fn secure(mut response: Response) -> Response {
     response
 }
 
+/// Templates of the pages, beside those that every page can use.
+static TEMPLATES: [(&str, &str); 11] = [
+    ("base.html", include_str!("../templates/base.html")),
+    ("error.html", include_str!("../templates/error.html")),
+    ("leaderboard.html", include_str!("../templates/leaderboard.html")),
+    ("differences.html", include_str!("../templates/differences.html")),
+    ("run.html", include_str!("../templates/run.html")),
+    ("samples.html", include_str!("../templates/samples.html")),
+    ("sample.html", include_str!("../templates/sample.html")),
+    ("sample_body.html", include_str!("../templates/sample_body.html")),
+    ("compare.html", include_str!("../templates/compare.html")),
+    ("pair.html", include_str!("../templates/pair.html")),
+    ("pair_body.html", include_str!("../templates/pair_body.html")),
+];
+
 fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    let templates = [
-        ("base.html", include_str!("../templates/base.html")),
-        ("error.html", include_str!("../templates/error.html")),
-        ("leaderboard.html", include_str!("../templates/leaderboard.html")),
-        ("differences.html", include_str!("../templates/differences.html")),
-        ("run.html", include_str!("../templates/run.html")),
-        ("samples.html", include_str!("../templates/samples.html")),
-        ("sample.html", include_str!("../templates/sample.html")),
-        ("sample_body.html", include_str!("../templates/sample_body.html")),
-        ("compare.html", include_str!("../templates/compare.html")),
-        ("pair.html", include_str!("../templates/pair.html")),
-        ("pair_body.html", include_str!("../templates/pair_body.html")),
-        ("macros.html", include_str!("../templates/macros.html")),
-    ];
-    for (name, source) in templates {
-        environment.add_template(name, source).expect("the templates are part of the program and tested");
-    }
-    environment.add_filter("percent", shape::percent);
-    environment.add_filter("points", shape::points);
-    environment.add_filter("count", with_commas);
-    environment.add_filter("task", |text: &str| task_label(text).into_owned());
-    environment.add_filter("segment", |text: &str| shape::path_segment(text));
+    let mut environment = markup::environment(&TEMPLATES);
     environment.add_filter("pair", |one: &str, other: &str| shape::pair(one, other));
     environment.add_filter("class", |word: &str| sample::class(word));
-    environment.add_filter("p", shape::p_value);
-    environment.add_filter("p_sentence", p_sentence);
     environment
 }

@@ -1,7 +1,5 @@
 //! Numbers, bars and addresses for templates.
-use earnest_report::p_text;
 pub(crate) use earnest_report::plot::address_part as path_segment;
-use earnest_results::fixed;
 use serde::Serialize;
 
 /// An estimate with its interval, as shares; bounds that are not known are the whole range.
@@ -10,25 +8,6 @@ pub(crate) struct Share {
     pub value: f64,
     pub low: f64,
     pub high: f64,
-}
-
-/// Per cent with one decimal, without the sign.
-pub(crate) fn percent(value: f64) -> String {
-    if value.is_finite() { fixed(100.0 * value, 1) } else { "-".to_owned() }
-}
-
-/// Percentage points with a sign.
-pub(crate) fn points(value: f64) -> String {
-    match value {
-        value if !value.is_finite() => "-".to_owned(),
-        value if (100.0 * value).abs() < 0.05 => "0.0".to_owned(),
-        value => format!("{:+.1}", 100.0 * value),
-    }
-}
-
-/// A p value in a table.
-pub(crate) fn p_value(value: f64) -> String {
-    if value.is_finite() { p_text(value) } else { "-".to_owned() }
 }
 
 /// Undoes [`path_segment`]; none for what it does not write.

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::ReportRun;
-use super::run::{latency, outcome};
+use super::figures::heats;
+use super::run::{RIGHT, latency, outcome};
+use crate::plot::number;
+use earnest_tasks::suite::registry::task_label;
 
 /// Length in characters beyond which completions are shortened in the middle.
 const LONGEST: usize = 6_000;
@@ -33,11 +36,16 @@ impl Words {
 struct Rows {
     runs: Vec<String>,
     tasks: Words,
+    task_labels: Vec<String>,
     outcomes: Words,
+    /// Covariates that the columns of heat maps are, each with a value: `length=3`.
+    covariates: Words,
     items: Words,
     scorers: Words,
     run: Vec<usize>,
     task: Vec<usize>,
+    /// Index of the covariate, -1 where a sample has none.
+    covariate: Vec<i64>,
     item: Vec<usize>,
     sample: Vec<u32>,
     outcome: Vec<usize>,
@@ -75,11 +83,12 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
     let mut rows = Rows { runs: runs.iter().map(|run| run.label.clone()).collect(), ..Rows::default() };
     let mut texts: Vec<Text> = Vec::new();
     let mut items = 0;
-    // Tasks and the outcome `correct` come first, in the order in which they are shown.
+    // Tasks, the values of covariates and the outcome `right` come first, in the order in which they are shown.
     for task in runs.iter().flat_map(ReportRun::tasks) {
         rows.tasks.index(task);
     }
-    rows.outcomes.index("correct");
+    let covariates: Vec<Option<String>> = runs.iter().map(|run| columns(run, &mut rows.covariates)).collect();
+    rows.outcomes.index(RIGHT);
     for at in &order {
         let (sample, run, _) = row(at);
         let suite = &runs[run].document.manifest.settings.suite;
@@ -93,6 +102,9 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
         }
         rows.run.push(run);
         rows.task.push(rows.tasks.index(&sample.task));
+        let covariate =
+            covariates[run].as_ref().and_then(|name| Some(of_covariate(name, sample.covariates.get(name)?)));
+        rows.covariate.push(covariate.map_or(-1, |value| rows.covariates.index(&value) as i64));
         rows.item.push(item);
         rows.sample.push(sample.sample);
         let word = outcome(sample).to_owned();
@@ -121,11 +133,30 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
             None => Text::Nothing,
         });
     }
+    rows.task_labels = rows.tasks.words.iter().map(|task| task_label(task).into_owned()).collect();
     for name in &mut rows.items.words {
         // Only the id is shown.
         *name = name.split('\n').nth(1).unwrap_or_default().to_owned();
     }
     (json(&rows), json(&texts))
+}
+
+/// The covariate of a run by which its samples are found; adds the values that are columns of its heat map.
+fn columns(run: &ReportRun, known: &mut Words) -> Option<String> {
+    let first = heats(run).into_iter().next();
+    let Some(name) = first.as_ref().and_then(|map| map.covariate.clone()) else {
+        return run.samples.iter().any(|sample| sample.covariates.contains_key("length")).then(|| "length".to_owned());
+    };
+    for column in first.iter().flat_map(|map| &map.panels).flat_map(|panel| &panel.columns) {
+        known.index(&format!("{name}={column}"));
+    }
+    Some(name)
+}
+
+/// A value of a covariate as the columns of heat maps write it.
+fn of_covariate(name: &str, value: &serde_json::Value) -> String {
+    let text = value.as_f64().map(number).or_else(|| value.as_str().map(str::to_owned));
+    format!("{name}={}", text.unwrap_or_else(|| value.to_string()))
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use super::ReportRun;
 use super::differences::{holds, rows};
-use super::run::latency;
+use super::run::{RIGHT, latency};
 use crate::Comparison;
 use crate::plot::{
     Bar, BarGroup, Bars, Curve, CurvePlot, Distribution, Figure, Heat, HeatPanel, HeatRow, Histogram, Measure, Shade,
@@ -238,8 +238,8 @@ fn by_length(runs: &[ReportRun], legend: bool) -> Vec<Placed> {
     plots.into_iter().map(placed).collect()
 }
 
-/// Draws the heat map of a run to show first, with cells that are links: `samples` is the address of the run's samples, to which a query is
-/// added.
+/// Draws the heat map of a run to show first, with cells that are links: `samples` is the address of the run's samples up to the
+/// parameters that choose some of them.
 pub fn linked_heat(run: &ReportRun, samples: &str) -> Option<Figure> {
     let first = heats(run).into_iter().next()?;
     Some(heat(&Heat { samples: Some(samples.to_owned()), ..first }))
@@ -323,17 +323,17 @@ fn lengths_heat(run: &ReportRun) -> Option<Heat> {
     })
 }
 
-/// Returns the outcomes of all runs, `correct` first, then by frequency, so that each has one colour throughout.
+/// Returns the outcomes of all runs, `right` first, then by frequency, so that each has one colour throughout.
 fn classes(runs: &[ReportRun]) -> Vec<String> {
     let mut totals: BTreeMap<&str, usize> = BTreeMap::new();
     let outcomes: Vec<_> = runs.iter().map(ReportRun::outcomes).collect();
     for (name, count) in outcomes.iter().flat_map(|by_task| by_task.values().flatten()) {
         *totals.entry(name).or_default() += count;
     }
-    totals.remove("correct");
+    totals.remove(RIGHT);
     let mut others: Vec<(&str, usize)> = totals.into_iter().collect();
     others.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
-    ["correct"].into_iter().chain(others.into_iter().map(|(name, _)| name)).map(str::to_owned).collect()
+    [RIGHT].into_iter().chain(others.into_iter().map(|(name, _)| name)).map(str::to_owned).collect()
 }
 
 fn outcomes(run: &ReportRun, index: usize, classes: &[String]) -> Placed {

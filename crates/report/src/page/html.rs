@@ -5,17 +5,15 @@ use super::figures::{Section, figures, groups};
 use super::pack::pack;
 use super::sections;
 use super::{Chapter, ReportRun};
-use crate::markup::{Markup, html, safe};
-use crate::plot::{AREAS, DARK, LIGHT, RULES};
+use crate::markup::{Markup, SCRIPT, STYLE, html, safe};
+use crate::plot::AREAS;
 use crate::{Comparison, ReportError};
 use earnest_tasks::counted;
 use earnest_tasks::suite::registry::task_label;
 use minijinja::{Value, context};
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
-/// Script of every page: the choice of colours (a button with the id `theme`) and `sortable(element)` for tables.
-pub const SHARED: &str = include_str!("shared.js");
+/// The report's own script.
+const SAMPLES: &str = include_str!("../../templates/report.js");
 
 /// Sections in order, with their links.
 #[derive(Default)]
@@ -34,7 +32,7 @@ pub struct Frame<'a> {
     pub style: &'a str,
     /// Text at the end, after the version.
     pub footer: &'a str,
-    /// Markup behind the page: its data and scripts, which can use [`SHARED`].
+    /// Markup behind the page: its data and scripts, which can use that of every page.
     pub tail: Value,
 }
 
@@ -128,7 +126,7 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
         appendix: true,
         style: "",
         footer: &counted(samples, "sample"),
-        tail: html("tail.html", context!(rows => pack(&rows), texts => pack(&texts), script => safe(SCRIPT)))?,
+        tail: html("tail.html", context!(rows => pack(&rows), texts => pack(&texts), script => safe(SAMPLES)))?,
     })
 }
 
@@ -142,14 +140,11 @@ pub fn framed(frame: &Frame<'_>) -> Result<String, ReportError> {
         heading => frame.heading,
         parts => &frame.sections.0,
         appendix => frame.appendix,
-        light => safe(LIGHT),
-        dark => safe(DARK),
-        rules => safe(RULES),
-        look => safe(STYLE),
+        look => safe(STYLE.as_str()),
         style => safe(frame.style),
         version => env!("CARGO_PKG_VERSION"),
         footer => frame.footer,
-        shared => safe(SHARED),
+        shared => safe(SCRIPT),
         tail => &frame.tail,
     );
     Ok(html("frame.html", page)?.to_string())

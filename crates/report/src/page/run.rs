@@ -1,9 +1,8 @@
 //! Runs of a report.
-use earnest_results::{Document, Manifest, Origin, Sample, SettingChange, StoredRun};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use earnest_results::{Document, Manifest, Origin, Sample, StoredRun, own_labels};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::ReportError;
-use crate::own_settings;
 use earnest_tasks::suite::{FailureClass, Item, Suite};
 
 /// A run with its rows, its summary and its questions.
@@ -78,21 +77,11 @@ impl ReportRun {
         ReportRun { label: document.manifest.model.name.clone(), document, samples, questions }
     }
 
-    /// Makes labels unique: by the settings in which runs of one model differ, where these tell all of them apart in a few words; else by
-    /// the first digits of the settings' hash, or a number.
+    /// Makes labels unique: by the settings in which runs of one model differ, else by when they began, or a number.
     pub fn distinguish(runs: &mut [ReportRun]) {
-        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (index, run) in runs.iter().enumerate() {
-            groups.entry(run.label.clone()).or_default().push(index);
-        }
-        for (label, indices) in groups.into_iter().filter(|(_, indices)| indices.len() > 1) {
-            let told = apart(&indices.iter().map(|&index| &runs[index].document.manifest).collect::<Vec<_>>());
-            for (nth, &index) in indices.iter().enumerate() {
-                let manifest = &runs[index].document.manifest;
-                let hash = || manifest.settings_sha256.chars().take(6).collect();
-                let beside: String = told.as_ref().map_or_else(hash, |told| told[nth].clone());
-                runs[index].label = format!("{label} ({beside})");
-            }
+        let own = own_labels(&runs.iter().map(|run| &run.document.manifest).collect::<Vec<_>>());
+        for (run, own) in runs.iter_mut().zip(own).filter(|(_, own)| !own.is_empty()) {
+            run.label = format!("{} ({own})", run.label);
         }
         let mut taken: HashMap<String, usize> = HashMap::new();
         for run in runs {
@@ -130,27 +119,14 @@ impl ReportRun {
     }
 }
 
-/// Characters of what tells a run apart.
-const LONGEST: usize = 48;
-
-/// Returns what tells runs of one model apart, a text each; none where settings do not, or take too many words.
-fn apart(manifests: &[&Manifest]) -> Option<Vec<String>> {
-    let counts = |change: &SettingChange| change.name != "generation.stop_ids" && change.name != "earnest";
-    let told = |(nth, mine): (usize, &&Manifest)| {
-        let others = manifests.iter().enumerate().filter(|(other, _)| *other != nth).map(|(_, other)| *other);
-        let words = own_settings(mine, others, counts).join(", ");
-        (!words.is_empty() && words.chars().count() <= LONGEST).then_some(words)
-    };
-    let told: Vec<String> = manifests.iter().enumerate().map(told).collect::<Option<_>>()?;
-    let different: HashSet<&String> = told.iter().collect();
-    (different.len() == told.len()).then_some(told)
-}
+/// Outcome of a right answer.
+pub(super) const RIGHT: &str = "right";
 
 /// Returns the outcome of a sample in plain words.
 pub(super) fn outcome(sample: &Sample) -> &str {
     match &sample.score {
         None => "no answer",
-        Some(score) if score.correct => "correct",
+        Some(score) if score.correct => RIGHT,
         Some(score) => score.failure.as_ref().map_or("wrong", FailureClass::words),
     }
 }

@@ -25,7 +25,7 @@ pub struct Heat {
     pub panels: Vec<HeatPanel>,
     /// Covariate of samples whose values the columns are; none where they are something else.
     pub covariate: Option<String>,
-    /// Address of the samples behind cells, to which a query is added; none without links, as in files.
+    /// Address of the samples behind cells, up to the parameters that choose a cell's; none without links, as in files.
     pub samples: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Heat {
     fn link(&self, task: Option<&String>, column: &str) -> Option<String> {
         let (samples, covariate) = (self.samples.as_ref()?, self.covariate.as_ref()?);
         let task = task.map_or_else(String::new, |task| format!("task={}&", address_part(task)));
-        Some(format!("{samples}?{task}covariate={}", address_part(&format!("{covariate}={column}"))))
+        Some(format!("{samples}{task}covariate={}", address_part(&format!("{covariate}={column}"))))
     }
 }
 
@@ -307,7 +307,7 @@ mod tests {
             plot(2, vec![row(vec![Some((0.5, 10)), None]), HeatRow { task: None, ..row(vec![Some((0.5, 10)); 2]) }]);
         shares.covariate = Some("length".into());
         assert!(!heat(&shares).body.contains("<a "), "a file has no samples to lead to");
-        shares.samples = Some("run/x&y/samples".into());
+        shares.samples = Some("run/x&y/samples?".into());
         let figure = heat(&shares);
         assert!(
             figure.body.contains(r#"<a href="run/x&amp;y/samples?task=add&amp;covariate=length%3D1"><rect"#),

@@ -150,7 +150,7 @@ fn draw(svg: &mut Svg, row: &LimitRow, bar: &LimitBar, x: Scale, (from, right): 
         svg.line("whisker", (x.at(low), y + thick / 2.0), (x.at(high), y + thick / 2.0));
     }
     svg.close();
-    let short = bar.text.split(' ').next().unwrap_or_default();
+    let short = bar.text.split(' ').next().unwrap_or_default().trim_end_matches('*');
     let star = if bar.text.ends_with('*') { "*" } else { "" };
     svg.text("small", (right + 3.0, y + thick), Anchor::Start, &format!("{short}{star}"));
 }

@@ -90,7 +90,10 @@ fn by_task(profile: &NumeracyProfile, name: &str, by_length: bool) -> Value {
 fn drawn(map: &Heat) -> Markup {
     let columns = heat_columns(map);
     let columns: Value = columns.iter().map(|column| context!(style => "", svg => safe(column.inline()))).collect();
-    html("map.html", context!(title => &map.title, single => false, columns, scale => safe(heat_key(map).inline())))
+    html(
+        "map.html",
+        context!(title => &map.title, linked => false, single => false, columns, scale => safe(heat_key(map).inline())),
+    )
 }
 
 /// Map of wrong digits by task and position.

@@ -266,7 +266,8 @@ impl Comparison {
         };
         if better == [0, 0] {
             let neither = if prompts.is_empty() { "Neither" } else { "neither" };
-            let open = if open > 0 { format!("; nothing holds in {}", counted(open, "skill")) } else { String::new() };
+            let open =
+                if open > 0 { format!("; no difference holds in {}", counted(open, "skill")) } else { String::new() };
             return format!("{prompts}{neither} {} nor {} is shown to be better{differ}{open}.", names[0], names[1]);
         }
         // The one that is better in more skills comes first.
@@ -277,8 +278,8 @@ impl Comparison {
         };
         let rest = match open {
             0 => String::new(),
-            1 => "; in the other one nothing holds".to_owned(),
-            open => format!("; in the other {open} nothing holds"),
+            1 => "; in the other one no difference holds".to_owned(),
+            open => format!("; in the other {open} no difference holds"),
         };
         format!("{prompts}{} is better in {}, {second}{differ}{rest}.", names[more], counted(better[more], "skill"))
     }
@@ -311,7 +312,10 @@ impl Comparison {
         let more = match open {
             0 => String::new(),
             open => {
-                format!(" {} had no question: more shared questions reach more skills.", counted(open, "open skill"))
+                format!(
+                    " {} had no question: the number of shared questions did not reach, or too few of these lengths were left to ask.",
+                    counted(open, "open skill")
+                )
             }
         };
         format!(
@@ -340,7 +344,10 @@ mod tests {
         let alone = comparison(&one, &other, None);
         assert_eq!((alone.differences.len(), alone.floor, alone.pairs), (2, 1, 0));
         assert!(alone.holding().next().is_none(), "{:?}", alone.differences);
-        assert_eq!(alone.verdict(["A", "B"]), "Neither A nor B is shown to be better; nothing holds in 2 skills.");
+        assert_eq!(
+            alone.verdict(["A", "B"]),
+            "Neither A nor B is shown to be better; no difference holds in 2 skills."
+        );
         assert_eq!(alone.left_out().unwrap(), "1 skill is not compared: 1 below the shortest length in both.");
         let task = alone.differences[0].task.clone();
         let (seed, questions) = shared_questions(&one, &other, 24);
@@ -354,7 +361,10 @@ mod tests {
         assert_eq!((first.pairs, first.right, first.difference), (Some(22), Some([22, 11]), Some(0.5)));
         assert!(first.low.unwrap() > 0.2 && first.high.unwrap() < 0.75, "{first:?}");
         assert_eq!(found.differences[1].pairs, None);
-        assert_eq!(found.verdict(["A", "B"]), "A is better in 1 skill, B in none; in the other one nothing holds.");
+        assert_eq!(
+            found.verdict(["A", "B"]),
+            "A is better in 1 skill, B in none; in the other one no difference holds."
+        );
         // Turned round, the same.
         let turned = answers(&task, &[[(false, true); 11], [(true, true); 11]].concat());
         let turned = &comparison(&other, &one, Some(&turned)).differences[0];

@@ -18,6 +18,9 @@ use super::{NotationResult, ThinkingResult};
 use crate::ReportError;
 use earnest_results::store::{Filter, RunRecord, Store};
 
+/// Right answers beyond the shortest length, without those of chance, from which a limit below it is in doubt.
+const LATE: f64 = 5.0;
+
 /// Shares above chance between which the interval of a step lies that is neither nearly nothing nor nearly all right.
 const NEARLY_NONE: f64 = 0.1;
 const NEARLY_ALL: f64 = 0.9;
@@ -99,7 +102,7 @@ pub struct SkillProfile {
     pub shortest: usize,
     pub longest: usize,
     pub chance: f64,
-    /// Form in which it is asked, where that is not the profile's: clearly more of a few questions were right in it.
+    /// Form in which it is asked, where that is not the profile's: at least two more of four questions were right in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
     pub asked: usize,
@@ -296,6 +299,27 @@ impl SkillProfile {
         let known = |share: f64| (share - self.chance) / (1.0 - self.chance);
         let is_between = |step: &Step| known(step.low) > NEARLY_NONE && known(step.high) < NEARLY_ALL;
         !self.falls || (!self.fits && self.steps.iter().skip(1).any(is_between))
+    }
+
+    /// True where success is below half at the shortest length and more frequent beyond it, with several right answers there that are not chance: a limit
+    /// below the shortest length is then what a curve that never grows would have, and says nothing.
+    pub(super) fn is_late(&self) -> bool {
+        let (first, later): (Vec<&Counted>, Vec<&Counted>) =
+            self.counts.iter().partition(|one| one.length == self.shortest);
+        let right_beyond_chance = |counts: &[&Counted]| {
+            let asked: usize = counts.iter().map(|one| one.asked).sum();
+            let right: usize = counts.iter().map(|one| one.right).sum();
+            (right as f64 - self.chance * asked as f64, asked.max(1) as f64)
+        };
+        let ((at_first, of_first), (beyond, of_beyond)) = (right_beyond_chance(&first), right_beyond_chance(&later));
+        let is_below = self.half().is_some_and(|limit| limit.estimate < self.shortest as f64);
+        is_below && beyond >= LATE && beyond / of_beyond > at_first / of_first
+    }
+
+    /// True where at least half of the answers at the shortest length are right, as far as chance does not give them.
+    pub(super) fn is_half_right_at_first(&self) -> bool {
+        let first = self.counts.iter().find(|one| one.length == self.shortest);
+        first.is_some_and(|one| 2.0 * one.right as f64 >= (1.0 + self.chance) * one.asked as f64)
     }
 
     /// False for a limit that success never falls through for good.

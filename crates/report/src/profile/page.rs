@@ -138,7 +138,11 @@ fn bar(series: usize, skill: &SkillProfile) -> LimitBar {
     };
     // A bar would say more than is known.
     let estimate = |index: usize| {
-        skill.limits.get(index).filter(|limit| !is_open(limit, range(skill))).map_or(0.0, |limit| limit.estimate)
+        skill
+            .limits
+            .get(index)
+            .filter(|limit| !is_open(limit, range(skill)) && !skill.is_late())
+            .map_or(0.0, |limit| limit.estimate)
     };
     LimitBar {
         series,

@@ -11,13 +11,16 @@ use super::{Comparison, LimitDifference, NotationResult, NotationVerdict, Numera
 use crate::{Table, text_width, wrap};
 use earnest_results::p_decimals;
 
-/// Classes of errors that the text names.
+/// Classes of errors that a text names that is not brief.
 const CLASSES: usize = 3;
 
-/// Lines of the text; the page and the next commands, of which one may take two lines, make them 40.
-const HEIGHT: usize = 36;
+/// Lines of the text; the page and the next commands make them 40.
+const HEIGHT: usize = 37;
 
-/// Skills whose steps the text has.
+/// Columns from which the next commands take a line each.
+const WIDE_SCREEN: usize = 100;
+
+/// Skills whose steps a text has that is not brief.
 const STEPPED: usize = 3;
 
 /// Lines of a comparison's table.
@@ -33,9 +36,12 @@ fn length(value: f64, skill: (usize, usize)) -> String {
     }
 }
 
+/// What stands for a limit that is not known.
+const UNKNOWN: &str = "?";
+
 /// A limit with its interval: `6.3 (5-7)`, or `? (<1-38)` where the interval says that the number is not known.
 pub fn limit_text(limit: &Limit, lengths: (usize, usize)) -> String {
-    let estimate = if is_open(limit, lengths) { "?".to_owned() } else { length(limit.estimate, lengths) };
+    let estimate = if is_open(limit, lengths) { UNKNOWN.to_owned() } else { length(limit.estimate, lengths) };
     // Ends are mostly lengths that were asked.
     let [low, high] = [limit.low, limit.high].map(|value| {
         let text = length(value, lengths);
@@ -73,6 +79,7 @@ fn mark(skill: &SkillProfile) -> &'static str {
 
 fn cell(skill: &SkillProfile) -> String {
     match skill.half() {
+        Some(_) if skill.is_late() => UNKNOWN.to_owned(),
         Some(limit) => limit_text(limit, (skill.shortest, skill.longest)) + mark(skill),
         None if skill.asked == 0 => "no answers".to_owned(),
         None => "no limit".to_owned(),
@@ -95,21 +102,43 @@ enum Fold {
     Sure,
     /// Skills whose estimate is below their shortest length; remarks are one paragraph.
     Likely,
-    /// As `Likely`, and limits have no intervals.
+    /// As `Likely`, with the one most frequent class of errors, and without what the page says of intervals and marks.
+    Brief,
+    /// As `Brief`, and limits have no intervals.
     Intervals,
 }
 
 impl Fold {
+    fn is_brief(self) -> bool {
+        matches!(self, Fold::Brief | Fold::Intervals)
+    }
+
+    /// Skills whose steps the text has.
+    fn stepped(self) -> usize {
+        if self.is_brief() { 0 } else { STEPPED }
+    }
+
+    /// Classes of errors that the text names.
+    fn classes(self) -> usize {
+        if self.is_brief() { 1 } else { CLASSES }
+    }
+
     fn hides(self, skill: &SkillProfile) -> bool {
         let below = |limit: &Limit| if self == Fold::Sure { limit.high } else { limit.estimate };
-        skill.half().is_some_and(|limit| below(limit) < skill.shortest as f64)
+        let is_known = |limit: &&Limit| !is_open(limit, (skill.shortest, skill.longest)) && !skill.is_late();
+        // An estimate just below the shortest length is not "below" for a reader who does not see its interval.
+        if self != Fold::Sure && skill.is_half_right_at_first() {
+            return false;
+        }
+        skill.half().filter(is_known).is_some_and(|limit| below(limit) < skill.shortest as f64)
     }
 }
 
 /// Renders the profile in at most `width` columns: with as much as fits a screen.
 pub fn text(profile: &NumeracyProfile, width: usize) -> String {
-    let mut texts = [Fold::Sure, Fold::Likely].into_iter().map(|fold| folded(profile, width, fold));
-    let fitting = texts.find(|text| text.lines().count() <= HEIGHT);
+    let mut texts = [Fold::Sure, Fold::Likely, Fold::Brief].into_iter().map(|fold| folded(profile, width, fold));
+    let height = HEIGHT - usize::from(width < WIDE_SCREEN);
+    let fitting = texts.find(|text| text.lines().count() <= height);
     fitting.unwrap_or_else(|| folded(profile, width, Fold::Intervals))
 }
 
@@ -133,7 +162,9 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     }
     text += &tables;
     let words = asked.iter().filter(|skill| matches!(skill.family, Family::WordProblems | Family::Text));
-    let words: Vec<String> = words.map(|skill| format!("{} {}", name(skill), cell(skill))).collect();
+    let limit = if fold == Fold::Intervals { estimate } else { cell };
+    let words: Vec<String> =
+        words.map(|skill| format!("{}{} {}", name(skill), of_chance(skill), limit(skill))).collect();
     if !words.is_empty() {
         text += &wrap(&format!("Words: {}", words.join(", ")), width, "");
     }
@@ -145,7 +176,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
         let sure = if fold == Fold::Sure {
             "Below the shortest length throughout"
         } else {
-            "Below the shortest length, or not known"
+            "Probably below the shortest length"
         };
         text += &wrap(&format!("{sure}: {}.", hidden.join("; ")), width, "");
     }
@@ -155,7 +186,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
     }
     let wide = asked.iter().filter(|skill| !skill.narrow).count();
     let mut remarks = Vec::new();
-    if wide > 0 && profile.finished {
+    if wide > 0 && profile.finished && !fold.is_brief() {
         remarks.push(format!(
             "{wide} of {} spent {} questions before the interval was narrow",
             counted(asked.len(), "skill"),
@@ -169,7 +200,7 @@ fn folded(profile: &NumeracyProfile, width: usize, fold: Fold) -> String {
         sentences.push(format!("{}.", remarks.join("; ")));
     }
     if !asked.is_empty() {
-        sentences.push(errors(profile));
+        sentences.push(errors(profile, fold.classes()));
     }
     sentences.extend(notations(profile));
     for found in &profile.thinking {
@@ -196,36 +227,62 @@ fn stepped(skills: &[&SkillProfile], fold: Fold) -> Option<String> {
     let (falling, rising): (Vec<&&SkillProfile>, Vec<&&SkillProfile>) = marked.partition(|skill| skill.falls);
     let mut parts = Vec::new();
     if !falling.is_empty() {
-        let said = |skill: &&&SkillProfile| format!("{} {}", name(skill), steps_text(&skill.steps));
-        // The screen is full.
-        let count = if fold == Fold::Intervals { 0 } else { STEPPED };
+        let said = |skill: &&&SkillProfile| format!("{} {}", titled(skill), steps_text(&skill.steps));
+        let count = fold.stepped();
         let shown: Vec<String> = falling.iter().take(count).map(said).collect();
         let rest = match falling.len().saturating_sub(count) {
             0 => String::new(),
-            _ if shown.is_empty() => "the page has them".to_owned(),
+            _ if shown.is_empty() => {
+                let names: Vec<String> = falling.iter().map(|skill| titled(skill)).collect();
+                format!("{}; the page has them", listed(&names, 4))
+            }
             more => format!("; the page has {more} more"),
         };
-        parts.push(format!("Success seems to fall in steps, which no single number says: {}{rest}.", shown.join("; ")));
+        parts.push(format!(
+            "Success seems to change in steps, which no single number says: {}{rest}.",
+            shown.join("; ")
+        ));
     }
     if !rising.is_empty() {
-        let names: Vec<String> = rising.into_iter().map(|skill| name(skill)).collect();
+        let names: Vec<String> = rising.into_iter().map(|skill| titled(skill)).collect();
         parts.push(format!("Success does not fall with the length: {}; the page has it by length.", listed(&names, 4)));
     }
     (!parts.is_empty()).then(|| format!("* {}", parts.join(" ")))
 }
 
-/// Meaning of the limits in the tables, by the chance of these skills.
+/// Chance from which the meaning of a limit names skills: half of the answers are less than half way to certainty.
+const HIGH: f64 = 0.5;
+
+/// Meaning of the limits in the tables, and the skills for which chance makes it another share.
 fn meaning(skills: &[&SkillProfile], tables: &str) -> String {
-    // The largest chance of a skill, for an example.
-    let lucky =
-        skills.iter().rev().filter(|skill| skill.chance > 0.0).max_by(|one, other| one.chance.total_cmp(&other.chance));
-    let example = lucky.map_or_else(String::new, |skill| {
-        let [chance, halfway] = [skill.chance, (1.0 + skill.chance) / 2.0].map(|share| 100.0 * share);
-        format!(" ({}: {halfway:.0} %, where chance is {chance:.0})", skill.title)
-    });
-    let intervals = if tables.contains(" (") { ", 95 % intervals" } else { "" };
-    let unknown = if tables.contains(" ?") { ", ? is not known" } else { "" };
-    format!("Digits up to which more than half is right{example}{intervals}{unknown}:")
+    // By chance, the names without what follows the first word (`max, min`), of skills whose chance is that of one notation alone with it.
+    let mut others: Vec<(f64, Vec<String>)> = Vec::new();
+    for skill in skills.iter().filter(|skill| skill.chance >= HIGH) {
+        let is_of_one = skills.iter().any(|other| other.title == skill.title && other.chance != skill.chance);
+        let of = if is_of_one { format!("{} ", skill.family.name().trim_end_matches('s')) } else { String::new() };
+        let name = of + skill.title.split(' ').next().unwrap_or_default();
+        match others.iter_mut().find(|(chance, _)| *chance == skill.chance) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => others.push((skill.chance, vec![name])),
+        }
+    }
+    let others: Vec<String> =
+        others.iter().map(|(chance, names)| format!("{} {:.0} %", names.join(", "), half_way(*chance))).collect();
+    let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
+    let intervals = if tables.contains(" (") { ", 95 % intervals" } else { "; the page has 95 % intervals" };
+    let unknown = if tables.contains(" ?") { ", ? unknown" } else { "" };
+    format!("Digits up to which half is right{others}{intervals}{unknown}:")
+}
+
+/// The share that a limit of a skill in words means, where chance makes it another one than half.
+fn of_chance(skill: &SkillProfile) -> String {
+    if skill.chance > 0.0 { format!(" ({:.0} %)", half_way(skill.chance)) } else { String::new() }
+}
+
+/// Per cent of right answers half way from chance to certainty.
+fn half_way(chance: f64) -> f64 {
+    50.0 * (1.0 + chance)
 }
 
 /// Form of the prompts, and right answers to the screening in each, the one that is asked first.
@@ -288,7 +345,7 @@ fn chosen(profile: &NumeracyProfile, form: &PromptForm) -> String {
         Some(other) => {
             let names: Vec<String> = own.iter().map(|skill| name(skill)).collect();
             format!(
-                "; {} {other}, where clearly more of that was right: {}",
+                "; {} {other}, which had more of a few questions right there: {}",
                 counted(own.len(), "skill"),
                 listed(&names, OWN_FORM)
             )
@@ -316,18 +373,18 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
     differences.sort_by_key(|(points, _)| *points);
     let mut parts: Vec<String> = Vec::new();
     if !lost.is_empty() {
-        parts.push(format!("none right {}", lost.into_iter().map(name).collect::<Vec<_>>().join(", ")));
+        parts.push(format!("none right in {}", lost.into_iter().map(name).collect::<Vec<_>>().join(", ")));
     }
-    parts.extend(differences.iter().map(|(points, names)| format!("{points:+} points {}", names.join(", "))));
+    parts.extend(differences.iter().map(|(points, names)| format!("{} {points:+} points", names.join(", "))));
     let of = |verdict: NotationVerdict| -> Vec<String> {
         profile.notations.iter().filter(|one| one.verdict == Some(verdict)).map(name).collect()
     };
     let (alike, open) = (of(NotationVerdict::Alike), of(NotationVerdict::NotDecided));
     if !alike.is_empty() {
-        parts.push(format!("no loss shown, none of 20 points {}", alike.join(", ")));
+        parts.push(format!("no loss shown, and none of 20 points, in {}", alike.join(", ")));
     }
     if !open.is_empty() && has_enough(plain) {
-        parts.push(format!("not decided {}", open.join(", ")));
+        parts.push(format!("{} not decided", open.join(", ")));
     } else if !open.is_empty() {
         let which = if parts.is_empty() { "" } else { " about the rest" };
         parts.push(format!("too little is right to decide{which}"));
@@ -342,7 +399,7 @@ fn notations(profile: &NumeracyProfile) -> Option<String> {
 }
 
 /// The most frequent classes of wrong answers, and the share that fits none.
-fn errors(profile: &NumeracyProfile) -> String {
+fn errors(profile: &NumeracyProfile, most: usize) -> String {
     let anatomy = &profile.anatomy;
     if anatomy.wrong == 0 {
         return "No wrong answer.".to_owned();
@@ -355,8 +412,8 @@ fn errors(profile: &NumeracyProfile) -> String {
         format!("{} {value:.0} % ({low:.0}-{high:.0}{chance})", share.class.title())
     };
     let (other, classes): (Vec<_>, Vec<_>) = anatomy.classes.iter().partition(|one| one.class == ErrorClass::Other);
-    let shown: Vec<String> = classes.into_iter().take(CLASSES).chain(other).map(share).collect();
-    format!("Of {} wrong answers: {}.", anatomy.wrong, shown.join(", "))
+    let shown: Vec<String> = classes.into_iter().take(most).chain(other).map(share).collect();
+    format!("Of {}: {}.", counted(anatomy.wrong, "wrong answer"), shown.join(", "))
 }
 
 /// NUPA's notations, by the headings of its table.
@@ -377,6 +434,14 @@ pub(super) fn name(skill: &SkillProfile) -> String {
         Family::ArithmeticBench => skill.task.clone(),
         Family::WordProblems => "word problems".to_owned(),
         Family::Text => skill.title.clone(),
+    }
+}
+
+/// Name of a skill where it stands alone: the two suites have tasks of the same names.
+fn titled(skill: &SkillProfile) -> String {
+    match skill.family {
+        Family::ArithmeticBench => format!("{} (Arithmetic-Bench)", skill.task),
+        _ => name(skill),
     }
 }
 
@@ -505,7 +570,7 @@ pub fn comparison_text(profiles: [&NumeracyProfile; 2], comparison: &Comparison,
         text += "\n50 % limits in digits:\n";
         text += &table;
         if table.contains(" ~ ") {
-            text += &wrap("~ They differ, but not shown in which direction.", width, "");
+            text += &wrap("~ They differ, but the intervals overlap, so that no direction is shown.", width, "");
         }
     }
     let more = comparison.holding().count().saturating_sub(LINES);
@@ -578,7 +643,7 @@ mod tests {
         assert_eq!((cell(shown[0]), cell(shown[1])), ("5.0 (4-6.5)".to_owned(), "5.0 (4-6.5)*".to_owned()));
         assert_eq!(estimate(shown[1]), "5.0*");
         let said = stepped(&shown, Fold::Sure).unwrap();
-        assert!(said.contains("says: sub 95 % to 3 digits, 60 % to 12, 0 % beyond; mul "), "{said}");
+        assert!(said.contains("says: sub (Arithmetic-Bench) 95 % to 3 digits, 60 % to 12, 0 % beyond; mul "), "{said}");
         assert!(said.ends_with("; the page has 1 more."), "{said}");
         assert_eq!(stepped(&shown[..1], Fold::Sure), None);
         // A share between nearly all and nearly nothing may be chance where its interval is not.
@@ -597,8 +662,19 @@ mod tests {
         assert_eq!((cell(&rising(f64::INFINITY)), cell(&rising(9.0))), ("no limit".into(), "9.0 (7->20)*".into()));
         let both = [shown[1], &rising(9.0)];
         let said = stepped(&both, Fold::Sure).unwrap();
-        assert!(said.ends_with(" Success does not fall with the length: box; the page has it by length."), "{said}");
-        assert!(!stepped(&both, Fold::Intervals).unwrap().contains("95 %"));
+        assert!(
+            said.ends_with(
+                " Success does not fall with the length: box (Arithmetic-Bench); the page has it by length."
+            ),
+            "{said}"
+        );
+        for fold in [Fold::Brief, Fold::Intervals] {
+            let said = stepped(&both, fold).unwrap();
+            assert!(
+                said.contains("says: sub (Arithmetic-Bench); the page has them.") && !said.contains("95 %"),
+                "{said}"
+            );
+        }
     }
 
     #[test]
@@ -627,7 +703,10 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
             assert!(text.starts_with("a-model-with-a-long-name-q4_k_m-int8"), "{text}");
             let words = text.replace(" (A)", "").replace(" (B)", "").split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(words.contains("is better in 2 skills, B in none; in the other one nothing holds."), "{text}");
+            assert!(
+                words.contains("is better in 2 skills, B in none; in the other one no difference holds."),
+                "{text}"
+            );
             assert!(words.contains("1 skill is not compared: 1 below the shortest length in both."), "{text}");
             assert!(
                 words.contains("by the answers of the numeracy profiles alone, after Holm's adjustment over 3 skills"),

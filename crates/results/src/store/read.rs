@@ -58,6 +58,11 @@ impl Filter {
         })
     }
 
+    /// True if a condition is on the texts (`t` in SQL).
+    fn reads_texts(&self) -> bool {
+        self.contains.is_some() || self.disagree.is_some() || !self.covariates.is_empty()
+    }
+
     /// Returns the SQL conditions and their parameters.
     fn sql(&self) -> (String, Vec<&dyn ToSql>) {
         let mut sql = String::new();
@@ -168,8 +173,8 @@ impl Store {
             return self.samples(run, all).try_fold(0, |count, sample| sample.map(|_| count + 1));
         }
         let (conditions, values) = filter.sql();
-        // What lists read is counted without the texts.
-        let texts = if conditions.contains("t.") { " JOIN texts t ON t.key = s.key" } else { "" };
+        // The narrow rows are counted without the texts.
+        let texts = if filter.reads_texts() { " JOIN texts t ON t.key = s.key" } else { "" };
         let sql = format!("SELECT COUNT(*) FROM samples s{texts} WHERE s.key >= ? AND s.key < ?{conditions}");
         let (start, end) = (key(run.id, 0), key(run.id + 1, 0));
         let mut parameters: Vec<&dyn ToSql> = vec![&start, &end];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::extract::State;
 use axum::response::Response;
 use earnest_report::{differing_settings, own_settings};
-use earnest_results::runs::started;
+use earnest_results::started;
 use earnest_results::store::{RunRecord, Store};
 use earnest_stats::{Estimate, difference_of_shares};
 use earnest_tasks::suite::registry::rows_of_tasks;
@@ -37,7 +37,7 @@ struct Board {
 struct Entry {
     run: String,
     model: String,
-    /// What sets the run off from others, a few words each.
+    /// Settings that set the run off from others, a few words each.
     labels: Vec<String>,
     status: &'static str,
     started: String,
@@ -165,11 +165,15 @@ pub(crate) async fn page(State(app): Shared, Asks(part): Asks<Part>) -> Response
                 boards.push(board(store, suite, &of_suite, sort, asked, &mut cells)?);
             }
         }
-        let models = if (2..=SUITES).contains(&boards.len()) { models(&boards) } else { Vec::new() };
+        // Runs without a share of right answers have no column.
+        let has_shares = |board: &&Board| board.runs.iter().any(|run| run.headline.is_some());
+        let scored: Vec<&Board> = boards.iter().filter(has_shares).collect();
+        let models = if (2..=SUITES).contains(&scored.len()) { models(&scored) } else { Vec::new() };
+        let columns: Vec<&String> = scored.iter().map(|board| &board.suite).collect();
         let shown = runs.len();
         let (next, previous) = (part.query(newer + RUNS), part.query(newer.saturating_sub(RUNS)));
         let further = json!({"number": number as u64, "all": all as u64, "shown": shown as u64, "newer": newer, "older": older as u64, "next": next, "previous": previous});
-        Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": boards, "models": models, "suites": suites, "part": part, "further": further})))
+        Ok(Page::new("leaderboard.html", json!({"title": "Runs", "boards": boards, "models": models, "columns": columns, "suites": suites, "part": part, "further": further})))
     })
     .await
 }
@@ -266,11 +270,14 @@ fn rank(runs: &mut [Entry]) {
     }
 }
 
-/// What sets a run off: the settings in which runs of its model differ, in which it asked otherwise than most, and where it comes from.
+/// Settings that set a run off: those in which runs of its model differ, and those in which it asked otherwise than most; then its origin.
 fn labels(run: &RunRecord, own: Option<&String>, usual: &Manifest) -> Vec<String> {
     let manifest = &run.manifest;
     let mut labels: Vec<String> = own.into_iter().filter(|own| !own.is_empty()).cloned().collect();
-    for words in own_settings(manifest, [usual], is_of_asking) {
+    // Of a profile the questions differ anyway, and the first items of a suite are the same ones.
+    let counts = |change: &SettingChange| change.name != "limit" && is_of_asking(change);
+    let asked = if manifest.settings.is_adaptive() { Vec::new() } else { own_settings(manifest, [usual], counts) };
+    for words in asked {
         if labels.iter().all(|known| !known.contains(&words)) {
             labels.push(words);
         }
@@ -287,12 +294,12 @@ fn labels(run: &RunRecord, own: Option<&String>, usual: &Manifest) -> Vec<String
 }
 
 /// Models by suites, in the order of the boards; only models that have runs of several.
-fn models(boards: &[Board]) -> Vec<ModelRow> {
+fn models(boards: &[&Board]) -> Vec<ModelRow> {
     let mut names: Vec<&String> = boards.iter().flat_map(|board| &board.runs).map(|run| &run.model).collect();
     let mut known = BTreeSet::new();
     names.retain(|name| known.insert(*name));
     let row = |model: &String| {
-        let cell = |board: &Board| {
+        let cell = |board: &&Board| {
             let mine = || board.runs.iter().filter(|run| run.model == *model && run.headline.is_some());
             let most = mine().max_by(|one, other| {
                 let asked = |run: &Entry| (!run.is_partial(), run.recorded);

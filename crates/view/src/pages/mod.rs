@@ -6,10 +6,8 @@ pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod samples;
 
-use std::collections::BTreeMap;
-
 use earnest_results::store::{RunLock, RunRecord, Store, did_you_mean};
-use earnest_results::{Document, Manifest, Origin, Status, folder};
+use earnest_results::{Document, Origin, Status, folder};
 
 use crate::failed::Failed;
 use crate::shape::Share;
@@ -45,18 +43,7 @@ pub(crate) fn labels(runs: &[&RunRecord]) -> Vec<String> {
 
 /// Returns the settings in which each run differs from the others of its model, in words; empty for the only one of a model.
 pub(crate) fn own_labels(runs: &[&RunRecord]) -> Vec<String> {
-    let mut by_model: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, run) in runs.iter().enumerate() {
-        by_model.entry(&run.manifest.model.name).or_default().push(index);
-    }
-    let mut labels = vec![String::new(); runs.len()];
-    for indices in by_model.into_values() {
-        let manifests: Vec<&Manifest> = indices.iter().map(|&index| &runs[index].manifest).collect();
-        for (index, label) in indices.into_iter().zip(earnest_results::labels(&manifests)) {
-            labels[index] = label;
-        }
-    }
-    labels
+    earnest_results::own_labels(&runs.iter().map(|run| &run.manifest).collect::<Vec<_>>())
 }
 
 /// Headline of a run: its main value over all tasks, and the scorer that gives it.

@@ -108,7 +108,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
         };
         let mut drawings: Vec<Drawn> = Vec::new();
         if let Some(drawn) = &drawn {
-            drawings.extend(linked_heat(drawn, &samples).map(|figure| shown(&figure, true)));
+            drawings.extend(linked_heat(drawn, &format!("{samples}?")).map(|figure| shown(&figure, true)));
             let curves = figures(std::slice::from_ref(drawn), &[], false).into_iter();
             let curves = curves.filter(|placed| placed.section == Section::Curves);
             drawings.extend(curves.map(|placed| shown(&placed.figure, false)));
@@ -152,7 +152,7 @@ fn facts(document: &earnest_results::Document, status: &str) -> Vec<(&'static st
         ("prompts", settings.prompts()),
         ("no answer", totals.failed.to_string()),
         ("cut off", totals.truncated.to_string()),
-        ("started", earnest_results::runs::started(manifest).unwrap_or_else(|| "unknown".to_owned())),
+        ("started", earnest_results::started(manifest).unwrap_or_else(|| "unknown".to_owned())),
     ];
     if totals.completion_tokens > 0 {
         facts.push(("tokens", totals.completion_tokens.to_string()));

@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use crate::page::data::cut;
-use crate::page::run::outcome;
+use crate::page::run::{RIGHT, outcome};
 
 /// Renders the search, and the first two wrong answers of every task and run, which need no script.
 pub fn samples(runs: &[ReportRun]) -> Markup {
@@ -23,7 +23,7 @@ pub fn samples(runs: &[ReportRun]) -> Markup {
 fn is_wrong(sample: &Sample, of_log: bool) -> bool {
     match &sample.score {
         Some(score) if of_log => score.failure.is_some(),
-        _ => outcome(sample) != "correct",
+        _ => outcome(sample) != RIGHT,
     }
 }
 

@@ -1,12 +1,8 @@
 //! Numbers as texts and cells.
-use earnest_results::fixed;
 use earnest_tasks::suite::Interval;
 use minijinja::{Value, context};
 
-/// Formats a fraction in per cent.
-pub(super) fn percent(fraction: f64) -> String {
-    if fraction.is_finite() { fixed(100.0 * fraction, 1) } else { "–".to_owned() }
-}
+pub(super) use crate::markup::percent;
 
 /// Cell of a table: its text, small texts beside it, and its key for sorting.
 pub(super) fn cell(text: String, small: Vec<String>, sort: f64) -> Value {

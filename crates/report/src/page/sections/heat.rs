@@ -10,7 +10,11 @@ use crate::plot::{Figure, Heat, LARGEST, heat_columns, heat_key};
 
 /// Renders the first heat map of every run; of several runs one is shown at a time, chosen without a script.
 pub fn heat(runs: &[ReportRun]) -> Markup {
-    let first = |(index, run)| heats(run).into_iter().next().map(|map| placed(index, run, &map));
+    let first = |(index, run)| {
+        let map = heats(run).into_iter().next()?;
+        // A cell leads to its samples, which are in the page.
+        Some(placed(index, run, &Heat { samples: Some(format!("#samples?run={index}&")), ..map }))
+    };
     let maps = ranked(runs).into_iter().filter_map(first).collect::<Result<Vec<Value>, ReportError>>()?;
     html("heat.html", context!(maps, tabs => true))
 }
@@ -39,5 +43,6 @@ fn drawn(map: &Heat) -> Markup {
         context!(style => format!("max-width:{most:.0}px{least}"), svg => safe(column.inline()))
     };
     let columns: Vec<Value> = columns.iter().map(panel).collect();
-    html("map.html", context!(title => &map.title, single, columns, scale => safe(heat_key(map).inline())))
+    let linked = map.samples.is_some() && map.covariate.is_some();
+    html("map.html", context!(title => &map.title, linked, single, columns, scale => safe(heat_key(map).inline())))
 }

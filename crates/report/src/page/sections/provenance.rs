@@ -6,7 +6,7 @@ use super::summary::facts as counted;
 use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use earnest_engine::endpoint::NOT_TOLD;
-use earnest_results::runs::started;
+use earnest_results::started;
 
 /// Renders the provenance of the runs: settings, model files, host, engine and first prompt.
 pub fn provenance(runs: &[ReportRun]) -> Markup {

@@ -7,9 +7,8 @@ use super::format::percent;
 use crate::Comparison;
 use crate::markup::{Markup, html};
 use crate::page::ReportRun;
-use crate::plot::number;
 use crate::text::{sampling, tool, warnings};
-use earnest_results::runs::started;
+use earnest_results::started;
 use earnest_tasks::suite::Interval;
 
 /// Renders the title, the verdicts and the main result of every run, the best first.
@@ -111,12 +110,11 @@ fn row(index: usize, run: &ReportRun, runs: usize, says_what: bool) -> Value {
     context!(index, label => &run.label, number, bar => found.map(bar), said)
 }
 
-/// A share from 0 to 100 % with its interval, as the widths of rectangles.
+/// A share with its interval, where it has one.
 fn bar(value: &Interval) -> Value {
-    let part = |value: f64| number(100.0 * value.clamp(0.0, 1.0));
-    let width = || number((100.0 * (value.high.min(1.0) - value.low.max(0.0))).max(0.3));
-    let reach = (value.low < value.high).then(|| [part(value.low), width()]);
-    context!(width => part(value.estimate), reach)
+    let ends = (value.low < value.high).then_some((value.low, value.high));
+    let (low, high) = ends.unzip();
+    context!(value => value.estimate, low, high)
 }
 
 /// Returns the facts behind a result, by name.
@@ -171,6 +169,15 @@ pub fn notes(runs: &[ReportRun]) -> Markup {
         }
     }
     let whose = |labels: Vec<String>| if labels.len() == runs.len() { String::new() } else { labels.join(", ") };
-    let notes: Vec<_> = remarks.into_iter().map(|(note, labels)| (note, whose(labels))).collect();
-    html("notes.html", context!(notes))
+    // Those of all runs first, then run by run.
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (note, labels) in remarks {
+        let whose = whose(labels);
+        match groups.iter_mut().find(|(known, _)| *known == whose) {
+            Some((_, notes)) => notes.push(note),
+            None => groups.push((whose, vec![note])),
+        }
+    }
+    groups.sort_by_key(|(whose, _)| !whose.is_empty());
+    html("notes.html", context!(groups))
 }

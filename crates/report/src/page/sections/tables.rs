@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 use super::format::{cell, count, interval, percent, plain};
 use crate::markup::{Markup, html};
 use crate::page::ReportRun;
-use crate::plot::number;
+use crate::plot::{address_part, number};
 use earnest_tasks::suite::registry::task_label;
 use earnest_tasks::suite::{Grid, ScorerCounts, SideBySide, SummaryRow, Unit};
 
@@ -24,8 +24,13 @@ pub fn tables(runs: &[ReportRun]) -> Markup {
         counts
     };
     let alike = names.iter().all(|name| counts(name).len() == 1);
+    let tasks: Vec<Vec<&str>> = runs.iter().map(ReportRun::tasks).collect();
     let matrix = names.iter().map(|&name| {
-        let cells = runs.iter().map(|run| shaded(run, summary_row(run, name)?, alike));
+        let cells = runs.iter().enumerate().map(|(index, run)| {
+            let samples =
+                tasks[index].contains(&name).then(|| format!("#samples?run={index}&task={}", address_part(name)));
+            Some(context!(samples, ..shaded(run, summary_row(run, name)?, alike)?))
+        });
         let n = counts(name).first().copied();
         context!(name, n, label => task_label(name), cells => cells.collect::<Vec<_>>())
     });

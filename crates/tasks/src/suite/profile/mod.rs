@@ -47,4 +47,4 @@ pub use thinking::{THINKING_PAIRS, ThinkingBudgets, ThinkingTask, Way, cap_of, c
 pub const NAME: &str = "profile";
 
 /// Version of skills, procedure and scoring; those of the suites that make the questions go with it.
-const VERSION: &str = "5.0";
+const VERSION: &str = "5.1";

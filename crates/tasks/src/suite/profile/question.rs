@@ -236,6 +236,25 @@ mod tests {
     }
 
     #[test]
+    fn repeating_what_is_asked_is_as_often_right_as_chance_says() {
+        let sources = sources("raw");
+        for skill in skills().iter().filter(|skill| skill.chance >= 0.5) {
+            let cells = (2..=20).flat_map(|length| (0..20).map(move |index| (length, index)));
+            let items = cells.filter_map(|(length, index)| sources.item(skill, length, index));
+            let scores = items.map(|item| {
+                let part = |name: &str| item.covariates[name].as_str().unwrap().to_owned();
+                let repeated =
+                    if skill.task.starts_with("truediv") { format!("{}/{}", part("a"), part("b")) } else { part("a") };
+                let answered = Answered { completion: &repeated, truncated: false };
+                sources.score(Some(skill), &item, &answered).correct
+            });
+            let scores: Vec<bool> = scores.collect();
+            let share = scores.iter().filter(|&&right| right).count() as f64 / scores.len() as f64;
+            assert!((share - skill.chance).abs() < 0.08, "{}: {share} of {}", skill.task, scores.len());
+        }
+    }
+
+    #[test]
     fn examples_are_right_and_never_the_question_itself() {
         for form in ["raw+3", "chat+3"] {
             let sources = sources(form);

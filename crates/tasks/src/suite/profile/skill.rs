@@ -140,6 +140,8 @@ fn nupa(task: TaskId) -> Skill {
     let chance = match task.operation {
         // One of the two operands.
         Operation::Max | Operation::MaxHard | Operation::Min | Operation::MinHard => 0.5,
+        // The question as a fraction, where it cannot be reduced: two random numbers have no common divisor in 6/π² of cases.
+        Operation::TrueDiv if task.representation == Representation::Integer => 0.6,
         Operation::GetDigit => 0.1,
         _ => 0.0,
     };
@@ -191,7 +193,7 @@ fn bench(task: Task) -> Skill {
 
 /// A name that is neither a skill nor a family.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no skill {name}; the nearest are {nearest}, and groups of skills are {}", Family::ALL.map(Family::name).join(", "))]
+#[error("there is no skill {name}; the nearest are {nearest}, and groups of skills are {}, notations", Family::ALL.map(Family::name).join(", "))]
 pub struct SkillError {
     /// As given.
     pub name: String,

@@ -152,7 +152,7 @@ fn prompt_note(options: &ProfileOptions, samples: &[Scored<'_>]) -> String {
     let otherwise = options.skills.iter().filter(|skill| form_of_skill(&counts, &skill.task) != best).count();
     let otherwise = match otherwise {
         0 => String::new(),
-        count => format!(", {} in another form that had clearly more of them right", counted(count, "skill")),
+        count => format!(", {} in another form that had more of a few questions right", counted(count, "skill")),
     };
     format!(
         "Prompts were screened with short questions in every form that the model takes (right answers: {}); the others are asked {title}{otherwise}.",

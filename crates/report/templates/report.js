@@ -1,0 +1,251 @@
+(() => {
+  const root = document.documentElement;
+  const at = (id) => document.getElementById(id);
+  const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+  sortable(document);
+  copyable(document);
+
+  // A link opens the part that it leads to; what stands behind a ? chooses samples.
+  const part = () => {
+    const [id, chosen] = location.hash.slice(1).split("?");
+    const target = at(id);
+    if (target instanceof HTMLDetailsElement) target.open = true;
+    if (id === "samples" && chosen !== undefined) select(new URLSearchParams(chosen));
+    target?.scrollIntoView();
+  };
+  addEventListener("hashchange", part);
+  document.addEventListener("click", (event) => { if (event.target.closest("a[href^='#']")?.getAttribute("href") === location.hash) part(); });
+
+  // The picker: what is not chosen is hidden everywhere. Rows like "mul_1, b > 1" or "gsm base" belong
+  // to the task at their beginning; those of no task, like "all", stay.
+  const chosen = { run: new Set(every("#picker input[name=run]").map((box) => box.value)), task: new Set(every("#picker input[name=task]").map((box) => box.value)) };
+  const every_task = new Set(every("#picker input[name=task]").map((box) => box.value));
+  const choose = () => {
+    for (const kind of ["run", "task"]) chosen[kind] = new Set(every(`#picker input[name=${kind}]:checked`).map((box) => box.value));
+    const task = (name) => [name, name.split(",")[0], name.split(" ")[0]].find((one) => every_task.has(one));
+    // A paper's figures have series of their own, and rows that are called like a model or end with its name.
+    const hidden = every("#picker input[name=run]:not(:checked)").map((box) => box.dataset.label);
+    for (const element of every("[data-apart] [data-task]")) {
+      const { task: name } = element.dataset;
+      element.style.display = hidden.some((label) => name === label || name.endsWith(` ${label}`)) ? "none" : "";
+    }
+    for (const element of every("main [data-task], main [data-run], .legend [data-run], main [data-series]")) {
+      if (element.closest("[data-apart]")) continue;
+      const { task: name, run, series } = element.dataset;
+      const run_hidden = (run ?? series) !== undefined && !chosen.run.has(run ?? series);
+      const of_task = name === undefined ? undefined : task(name);
+      const task_hidden = of_task !== undefined && !chosen.task.has(of_task);
+      if (element instanceof SVGElement) element.style.display = run_hidden || task_hidden ? "none" : "";
+      else element.hidden = run_hidden || task_hidden;
+    }
+    show(0);
+  };
+  at("picker").addEventListener("change", choose);
+  at("picker").addEventListener("click", (event) => {
+    const { all, none } = event.target.dataset;
+    if (!all && !none) return;
+    for (const box of every(`#picker input[name=${all ?? none}]`)) box.checked = Boolean(all);
+    choose();
+  });
+
+  // Paper cannot be clicked: with the appendix everything is open on it.
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    if (!at("appendix").checked) return;
+    for (const details of every("main details:not([open])")) {
+      details.open = true;
+      opened.push(details);
+    }
+  });
+  addEventListener("afterprint", () => { for (const details of opened.splice(0)) details.open = false; });
+
+  // Samples: columns and texts are unpacked once, lists are drawn a page at a time.
+  const PAGE = 50;
+  // Characters of a text in the list.
+  const LONGEST = 240;
+  let rows = null;
+  let texts = null;
+  let found = [];
+  let first = 0;
+  const unpack = async (id) => {
+    const bytes = Uint8Array.from(atob(at(id).textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  };
+  const element = (name, attributes, ...children) => {
+    const made = document.createElement(name);
+    Object.assign(made, attributes);
+    made.append(...children);
+    return made;
+  };
+  const marked = (text, words) => {
+    const start = words ? text.toLowerCase().indexOf(words) : -1;
+    if (start < 0) return [text];
+    return [text.slice(0, start), element("mark", {}, text.slice(start, start + words.length)), text.slice(start + words.length)];
+  };
+  const chosenValue = (id) => at(id)?.value ?? "";
+  const search = () => {
+    if (!rows) return;
+    const words = at("search").value.trim().toLowerCase();
+    const [run, task, length, outcome] = ["run", "task", "length", "outcome"].map(chosenValue);
+    const wanted = (i) => {
+      if (!chosen.run.has(String(rows.run[i])) || !chosen.task.has(rows.tasks.words[rows.task[i]])) return false;
+      if (run !== "" && rows.run[i] !== Number(run)) return false;
+      if (task !== "" && rows.task[i] !== Number(task)) return false;
+      if (length !== "" && rows.covariate[i] !== Number(length)) return false;
+      if (outcome === "wrong" && rows.outcome[i] === 0) return false;
+      if (outcome !== "" && outcome !== "wrong" && rows.outcome[i] !== Number(outcome)) return false;
+      if (!words) return true;
+      const item = rows.item[i];
+      return [rows.items.words[item], texts.question[item], texts.gold[item], texts.completion[i]].some((text) => text.toLowerCase().includes(words));
+    };
+    found = rows.run.map((_, i) => i).filter(wanted);
+    const by = at("by").value;
+    if (by !== "item") found.sort((a, b) => rows[by][b] - rows[by][a] || a - b);
+  };
+  const badge = (i) => element("span", { className: `badge ${rows.outcome[i] === 0 ? "good" : "bad"}` }, rows.outcomes.words[rows.outcome[i]]);
+  const name = (i) => `${rows.items.words[rows.item[i]]}${rows.sample[i] ? ` \u00b7 ${rows.sample[i]}` : ""}`;
+  const id = (i) => `${rows.items.words[rows.item[i]]}${rows.sample[i] ? `~${rows.sample[i]}` : ""}`;
+  const label = (i) => (rows.runs.length > 1 ? [element("span", { className: `swatch s${rows.run[i] % Number(root.dataset.styles)}`, title: rows.runs[rows.run[i]] })] : []);
+  // A sample as the viewer shows it.
+  const sample = (i, words) => {
+    const item = rows.item[i];
+    const block = (title, text) => [element("h2", {}, title), element("pre", {}, ...marked(text, words))];
+    const read = (scorer, bit) => {
+      const right = Math.floor(rows.matched[i] / 2 ** bit) % 2 === 1;
+      return element("tr", {}, element("th", { scope: "row" }, scorer), element("td", {}, element("span", { className: `badge ${right ? "good" : "bad"}` }, right ? "right" : "wrong")));
+    };
+    const answer = element("pre", { className: "completion" }, ...marked(texts.completion[i], words));
+    const scorers = rows.scorers.words.map(read);
+    const facts = [["run", rows.runs[rows.run[i]]], ["task", rows.task_labels[rows.task[i]]], ["tokens", rows.tokens[i]]];
+    if (rows.covariate[i] >= 0) facts.push(rows.covariates.words[rows.covariate[i]].split(/=(.*)/s).slice(0, 2));
+    if (rows.ms[i] >= 0) facts.push(["milliseconds", rows.ms[i]]);
+    if (rows.truncated[i]) facts.push(["end", "cut off by the token budget"]);
+    return element("article", { className: "sample" },
+      element("h1", { className: "item" }, badge(i), ` ${name(i)}`),
+      ...block("Question", texts.question[item] || "(the question can not be had without the suite's data)"),
+      element("div", { className: "answers" }, element("div", {}, ...block("Expected", texts.gold[item])), element("div", {}, ...block("Read", texts.extracted[i] ?? "(nothing)"))),
+      element("h2", {}, rows.ms[i] < 0 ? "No answer" : "Answer"), answer,
+      ...(scorers.length ? [element("table", {}, element("tbody", {}, ...scorers))] : []),
+      element("dl", { className: "facts" }, ...facts.flatMap(([fact, value]) => [element("dt", {}, fact), element("dd", {}, String(value))])));
+  };
+  const detail = at("detail");
+  const nothing = [...detail.childNodes];
+  // The choice is in the address, so that a link to it can be sent.
+  const parameters = () => {
+    const words = { run: at("run")?.value, task: chosenValue("task") && rows.tasks.words[chosenValue("task")], covariate: chosenValue("length") && rows.covariates.words[chosenValue("length")],
+      outcome: chosenValue("outcome") && (rows.outcomes.words[chosenValue("outcome")] ?? "wrong"), q: at("search").value.trim() };
+    return new URLSearchParams(Object.entries(words).filter(([, value]) => value));
+  };
+  const walk = walking({
+    list: at("list"),
+    detail,
+    address: (line) => `samples?${new URLSearchParams([...parameters(), ["item", line.dataset.id]])}`,
+    show: (line) => sample(Number(line.dataset.index), at("search").value.trim().toLowerCase()),
+  });
+  const draw = () => {
+    if (!rows) return;
+    const words = at("search").value.trim().toLowerCase();
+    at("count").textContent = `${found.length} of ${rows.run.length} samples`;
+    const lines = found.slice(first, first + PAGE).map((i) => {
+      const item = rows.item[i];
+      const line = element("a", { className: "line", role: "button", tabIndex: 0, onkeydown: (event) => { if (event.key === "Enter") line.click(); } },
+        element("span", { className: "head" }, ...label(i), badge(i), " ", element("small", {}, name(i))),
+        element("span", { className: "question" }, ...marked((texts.question[item] || rows.items.words[item]).slice(0, LONGEST), words)),
+        element("span", { className: "answer" }, element("b", {}, texts.gold[item]), " \u00b7 ", ...marked(texts.completion[i].slice(0, LONGEST), words)));
+      line.dataset.index = i;
+      line.dataset.id = id(i);
+      return line;
+    });
+    // Where it stood in the list, it would go with it.
+    at("list").parentNode.after(detail);
+    detail.replaceChildren(...nothing);
+    at("list").replaceChildren(...(lines.length ? lines : [element("p", {}, "No sample matches.")]));
+    walk.read();
+    const pages = Math.max(1, Math.ceil(found.length / PAGE));
+    at("page").textContent = `page ${Math.floor(first / PAGE) + 1} of ${pages}`;
+    at("back").disabled = first === 0;
+    at("next").disabled = first + PAGE >= found.length;
+  };
+  const show = (from) => { first = from; at("missing").textContent = ""; search(); draw(); };
+  // Chooses samples by the words of an address, and says which of these are not here.
+  let asked = null;
+  const select = (words) => {
+    if (!rows) { asked = words; return; }
+    const missing = [];
+    const index = (list, name) => {
+      const word = words.get(name);
+      const found = word === null ? -1 : list.indexOf(word);
+      if (word !== null && found < 0) missing.push(`${name} ${word}`);
+      return found < 0 ? "" : String(found);
+    };
+    if (at("run")) at("run").value = index(rows.runs.map((_, index) => String(index)), "run");
+    at("task").value = index(rows.tasks.words, "task");
+    at("length").value = index(rows.covariates.words, "covariate");
+    at("outcome").value = words.get("outcome") === "wrong" ? "wrong" : index(rows.outcomes.words, "outcome");
+    at("search").value = words.get("q") ?? "";
+    show(0);
+    const item = words.get("item");
+    const place = item === null ? 0 : found.findIndex((i) => id(i) === item);
+    if (place < 0) missing.push(`item ${item}`);
+    if (place > 0) { first = place - (place % PAGE); draw(); }
+    at("missing").textContent = missing.length ? `Not here, and so not chosen: ${missing.join(", ")}.` : "";
+    if (walk.beside() && place >= 0) walk.choose(place - first, false);
+    at("samples").scrollIntoView();
+  };
+  let waiting = 0;
+  at("search").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(() => show(0), 200); });
+  at("browser").addEventListener("submit", (event) => event.preventDefault());
+  for (const id of ["run", "task", "length", "outcome", "by"]) at(id)?.addEventListener("change", () => { show(0); if (walk.beside()) walk.choose(0, false); });
+  at("back").addEventListener("click", () => { first = Math.max(0, first - PAGE); draw(); });
+  const next = () => { if (first + PAGE < found.length) { first += PAGE; draw(); return true; } return false; };
+  at("next").addEventListener("click", next);
+  onKeys({
+    j: () => { if (at("samples").open && !walk.next() && next()) walk.choose(0); },
+    k: () => { if (at("samples").open) walk.previous(); },
+    "/": () => { at("samples").open = true; at("search").focus(); },
+  });
+
+  const start = async () => {
+    if (typeof DecompressionStream === "undefined") {
+      at("count").textContent = "this browser can not unpack the samples (DecompressionStream is missing); everything else works";
+      return;
+    }
+    const [columns, stream] = [await unpack("rows"), await unpack("texts")];
+    const lists = { question: [], gold: [], completion: [], extracted: [] };
+    let next = 0;
+    for (const item of columns.item) {
+      if (item === lists.question.length) {
+        lists.question.push(stream[next++]);
+        lists.gold.push(stream[next++]);
+      }
+      lists.completion.push(stream[next++]);
+      const extracted = stream[next++];
+      lists.extracted.push(extracted === 1 ? lists.gold[item] : extracted);
+    }
+    [rows, texts] = [columns, lists];
+    const counts = rows.outcomes.words.map(() => 0);
+    for (const outcome of rows.outcome) counts[outcome] += 1;
+    const option = (value, text) => element("option", { value }, text);
+    at("outcome").append(option("", "every outcome"), option("wrong", `wrong or no answer (${rows.run.length - counts[0]})`),
+      ...rows.outcomes.words.map((word, index) => option(String(index), `${word} (${counts[index]})`)));
+    at("task").append(...rows.task_labels.map((label, index) => option(String(index), label)));
+    at("length").append(...rows.covariates.words.map((word, index) => option(String(index), word.replace("=", " "))));
+    at("task").hidden = rows.tasks.words.length < 2;
+    at("length").hidden = rows.covariates.words.length < 2;
+    if (asked) select(asked);
+    else { show(0); if (walk.beside()) walk.choose(0, false); }
+    root.dataset.samples = "ready";
+  };
+  // Samples are unpacked when they are first looked at.
+  let begun = false;
+  const begin = () => {
+    if (begun || !at("samples").open) return;
+    begun = true;
+    start().catch((error) => { at("count").textContent = `the samples could not be unpacked: ${error}`; console.error(error); });
+  };
+  at("samples").addEventListener("toggle", begin);
+  if (location.hash) part();
+  begin();
+  root.dataset.ready = "true";
+})();
