@@ -62,6 +62,9 @@ await page.$$eval("details:not([open]) > summary", (all) => all.forEach((summary
 await page.click(".sortable thead th:nth-child(3)");
 const cells = await count("figure.wide svg a");
 check("cells of the heat map are links", cells === 8, cells);
+const saved = await page.$$eval("figure.wide a[download]", (all) => all.map((link) => link.href));
+const file = await page.evaluate((href) => fetch(href).then(async (reply) => [reply.status, reply.headers.get("content-disposition"), await reply.text()]), saved[0]);
+check("a figure is saved as a file", saved.length === 1 && file[0] === 200 && /attachment; filename="heat[^"]*\.svg"/.test(file[1]) && file[2].startsWith("<?xml") && !file[2].includes("var("), [saved, file.slice(0, 2)]);
 check("a table sorts", (await page.$eval(".sortable thead th:nth-child(3)", (head) => head.getAttribute("aria-sort"))) !== null);
 
 await click(".links a.button");
@@ -81,6 +84,12 @@ check("the samples are counted", (await text("#count")) === "96 samples", await 
 await page.keyboard.press("k");
 await page.waitForFunction((before) => document.querySelector("#detail .item")?.innerText === before, {}, first);
 check("k goes back", true);
+const list = page.url().split("#")[0];
+await page.goto("about:blank");
+await open(`${list}#add_Integer_Integer_Integer%2F999%2F0`);
+check("a sample that is elsewhere stays in the address, with a link", page.url().endsWith("999%2F0") && (await text(".problem")).includes("Open it by itself") && (await count(".line.open")) === 0, page.url());
+await open(list);
+await page.waitForSelector("#detail article");
 await page.keyboard.press("/");
 check("/ searches", (await page.evaluate(() => document.activeElement.id)) === "search");
 await page.keyboard.type("1");
@@ -91,6 +100,7 @@ await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.select("s
 await ready();
 const badges = await page.$$eval(".line .badge", (all) => [...new Set(all.map((badge) => badge.innerText))]);
 check("only right answers are left", badges.join() === "right", badges);
+await page.waitForSelector("#detail mark", { timeout: 10000 }).catch(() => null);
 check("the extracted answer is marked", (await count("#detail mark")) >= 1);
 await page.keyboard.press("?");
 check("? lists the keys", await page.$eval("#help", (dialog) => dialog.open));
@@ -104,6 +114,8 @@ const others = await page.$$eval(".links select option", (all) => all.map((optio
 await page.select(".links select", others.find((name) => !name.includes("-f32-")));
 await click(".links form button");
 await shot("compare");
+const drawn = await page.$eval("figure.differences a[download]", (link) => fetch(link.href).then(async (reply) => [reply.status, (await reply.text()).slice(0, 5)]));
+check("its figure is saved as a file", drawn.join() === "200,<?xml", drawn);
 check("a comparison says its interval", (await text(".big")).includes("95 % interval"));
 const flips = await count(".line");
 check("items that were answered differently are listed", flips > 1, flips);
@@ -159,6 +171,11 @@ await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.evaluate(
 await ready();
 check("a sample is shown token by token", (await count("pre.tokens")) === 2 && (await count("pre.tokens span[title^='token ']")) > 4, await count("pre.tokens span"));
 await shot("tokens");
+await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.evaluate(() => [...document.querySelectorAll(".links a")].find((link) => link.innerText === "With log-probabilities").click())]);
+await ready();
+const scored = await page.$$eval("pre.tinted span", (all) => all.map((one) => [one.title, one.className, getComputedStyle(one).backgroundColor]));
+check("an answer is tinted by its log-probabilities", scored.length > 0 && scored.every(([title, name]) => /, log-probability -?\d/.test(title) && /^t[0-8]$/.test(name)) && scored.some(([, , colour]) => colour !== "rgba(0, 0, 0, 0)"), scored);
+await shot("logprobs");
 await openRun("gsm-mini");
 await page.waitForFunction(() => / of \d+ samples/.test(document.getElementById("progress")?.innerText ?? ""), { timeout: 20000 });
 const before = await text("#progress");

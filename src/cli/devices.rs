@@ -279,7 +279,7 @@ fn line(parts: &[Part], elapsed: Option<(Duration, usize)>) -> String {
         elapsed.filter(|(time, new)| time.as_secs_f64() > 1.0 && *new > 0).map_or(String::new(), |(time, new)| {
             let per_second = new as f64 / time.as_secs_f64();
             let left = (planned - done.min(planned)) as f64 / per_second;
-            format!(", {correct} correct now, {per_second:.1}/s, {left:.0} s left")
+            format!(", {correct} right so far, {per_second:.1}/s, {left:.0} s left")
         });
     format!("{done}/{planned}  {}{rate}", each.join(", "))
 }

@@ -3,8 +3,11 @@ use std::path::Path;
 use std::process::Command;
 
 use earnest_engine::cpu::{CpuEngine, Options};
-use earnest_engine::{Engine, Event, Request, RequestId};
+use earnest_engine::{Engine, Event, Logprobs, Request, RequestId};
+use earnest_eval::EvalError;
+use earnest_eval::samples::{each_asked, scored_tokens};
 use earnest_models::checkpoint::Checkpoint;
+use earnest_results::store::{Filter, Store};
 use earnest_tasks::suite::arithmetic_bench::{self, ArithmeticBench};
 use earnest_tasks::suite::nupa::{Lengths, NupaOptions, NupaSuite, TaskId};
 use earnest_tasks::suite::{Answered, Item, Suite};
@@ -173,6 +176,62 @@ fn rows_at(columns: usize, text: &str) -> usize {
 
 /// A command line for a terminal of so many columns.
 type Words<'a> = &'a dyn Fn(u32) -> Vec<String>;
+
+// They are computed again from the weights, all tokens in one step.
+#[test]
+fn log_probabilities_of_an_answer_are_those_of_its_generation() {
+    let place = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_earnest"))
+        .args(["run", "nupa", "--tasks", "add_Integer,max_Float", "--lengths", "3,9", "--per-length", "1", "--quiet"])
+        .args(["--max-tokens", "24", "--results", "results"])
+        .current_dir(place.path())
+        .env("EARNEST_CACHE", place.path().join("cache"))
+        .env_remove("EARNEST_MODEL")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // The program has its model in its cache.
+    let store = Store::open(&place.path().join("results")).unwrap();
+    let run = store.runs().unwrap().remove(0);
+    let mut manifest = run.manifest.clone();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("embedded").join(NAME);
+    manifest.model.path = folder.display().to_string();
+    let checkpoint = Checkpoint::open(&folder).unwrap();
+    let mut engine = CpuEngine::load(&checkpoint, Options { kv_memory: Some(1 << 26), ..Options::default() }).unwrap();
+    let mut compared = 0;
+    let checked = each_asked(&store, &run, Filter::default(), usize::MAX, |asked| {
+        let item = &asked.question.as_ref().unwrap().item;
+        let tokens = scored_tokens(&manifest, item, &asked.sample)?.unwrap();
+        let prompt: Vec<u32> = tokens.prompt.unwrap().iter().map(|token| token.id).collect();
+        let ids = &asked.sample.completion.as_ref().unwrap().ids;
+        let logprobs = Logprobs { top: 1, prompt_from: None };
+        engine.submit(Request { logprobs, ..Request::greedy(RequestId(0), prompt, ids.len()) }).unwrap();
+        let generated = loop {
+            let found = engine.poll().unwrap().into_iter().find_map(|event| match event {
+                Event::Finished(completion) => Some(completion),
+                _ => None,
+            });
+            if let Some(completion) = found {
+                break completion;
+            }
+        };
+        assert_eq!(&generated.ids, ids);
+        for (token, own) in tokens.completion.iter().zip(generated.logprobs.as_ref().unwrap()) {
+            let logprob = token.logprob.unwrap();
+            assert!(logprob <= 0.0 && (logprob - own.chosen).abs() < 1e-5, "{}: {logprob}, {}", item.id, own.chosen);
+            compared += 1;
+        }
+        Ok::<(), EvalError>(())
+    });
+    assert_eq!(checked.unwrap().0, 4);
+    assert!(compared > 12, "{compared}");
+    // Other weights under the same name are not scored.
+    manifest.settings.model_files[0].sha256 = "0".repeat(64);
+    let refused = each_asked(&store, &run, Filter::default(), 1, |asked| {
+        scored_tokens(&manifest, &asked.question.unwrap().item, &asked.sample).map(drop)
+    });
+    assert!(refused.unwrap_err().to_string().contains("are not those of "));
+}
 
 // The command of the README with a question of every task and length up to 20 digits, the other suites, files of questions, an import and a profile.
 #[test]

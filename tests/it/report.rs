@@ -358,6 +358,16 @@ fn a_report_says_what_was_compared_when_and_with_what_conclusion() {
     assert_eq!(html, page(&runs, &[]), "nothing is of the day on which it is written");
     let alone = page(&runs[..1], &[]);
     assert!(alone.contains("Run of 2026-02-03 (UTC).") && !alone.contains("class=\"verdict\""));
+    // Of many runs there is a sentence on all of them.
+    let mut many: Vec<ReportRun> =
+        [0.0, 0.5, 1.0, 1.5].map(|temperature| at_temperature(temperature, "2026-02-03", 1..=6)).into();
+    ReportRun::distinguish(&mut many);
+    let html = page(&many, &[]);
+    let [_, verdict] = html.split("<p class=\"verdict\">").collect::<Vec<_>>()[..] else { panic!("one verdict") };
+    let found = comparisons(&many);
+    let better = found.iter().filter(|one| one.overall.p_holm.is_some_and(|p| p < 0.05)).count();
+    assert!(verdict.starts_with("Of 3 runs beside M (temperature 0.0), "), "{verdict}");
+    assert!(verdict.contains(&format!("; {} ", 3 - better)) && verdict.contains("not told apart from it"), "{verdict}");
     // Where settings tell nothing apart, the start does, and at last a number.
     let mut equal = vec![at_temperature(0.0, "2026-02-03", 1..=6); 2];
     ReportRun::distinguish(&mut equal);

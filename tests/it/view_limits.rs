@@ -114,7 +114,7 @@ fn many_runs_are_several_pages() {
     std::fs::write(at.join("t.csv"), format!("id,task,s\n{rows}")).unwrap();
     succeeds(at, &["import", "t.csv", "--columns", "id=id,task=task,score=s", "--model-name", "M", "--quiet"]);
     let viewed = view(at, &[]);
-    let runs = |page: &str| page.matches("class=\"num rank\"").count();
+    let runs = |page: &str| page.matches("<td class=\"num rank\"").count();
     let first = viewed.page("");
     assert!(first.contains("300 of 305 runs") && runs(&first) == 300, "{}", runs(&first));
     let older = viewed.page("?newer=300");

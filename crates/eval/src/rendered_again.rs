@@ -1,23 +1,27 @@
-//! Prompts and their tokens, rendered again from the run's own checkpoint.
+//! Prompts and their tokens, rendered again from the run's own checkpoint, and the log-probabilities of its answers.
 use earnest_results::{Manifest, Mode, Origin, Sample};
 use std::path::Path;
 
+use earnest_engine::{Event, Input, Logprobs, Request, RequestId};
 use earnest_models::checkpoint::Checkpoint;
 use earnest_models::hub::HubSettings;
 use earnest_tasks::suite::Item;
 
+use crate::EvalError;
 use crate::model;
-use crate::model::LocatedModel;
+use crate::model::{EngineSettings, LocatedModel};
 use crate::prompt::{Prompter, Rendered, WithThinking};
 
 /// A token: its id, and the text that it completes, control tokens included. Bytes of a character are shown with its last token.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Token {
     pub id: u32,
     pub text: String,
+    /// Natural logarithm of its probability given the tokens before it, by the model alone (before temperature and filters); none where it was not computed.
+    pub logprob: Option<f32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct SampleTokens {
     /// None unless the prompt comes out again as it was asked.
     pub prompt: Option<Vec<Token>>,
@@ -36,6 +40,50 @@ pub fn tokens(manifest: &Manifest, item: &Item, sample: &Sample) -> Option<Sampl
     })
 }
 
+/// Returns the tokens of a sample with the log-probabilities of its answer, which are computed again: weights are loaded as the run had them. None if the run's
+/// checkpoint is not at hand, its prompt does not come out again, or no ids are stored.
+///
+/// # Errors
+/// Weights that are not those of the run or cannot be loaded, and an engine that fails.
+pub fn scored_tokens(manifest: &Manifest, item: &Item, sample: &Sample) -> Result<Option<SampleTokens>, EvalError> {
+    let Some(renderer) = PromptRenderer::open(manifest) else { return Ok(None) };
+    let ids = sample.completion.as_ref().map_or(&[][..], |completion| &completion.ids);
+    let Some(prompt) = renderer.rendered(item, sample).filter(|_| !ids.is_empty()) else { return Ok(None) };
+    let checkpoint = &renderer.checkpoint;
+    if model::hash_files(checkpoint, |_, _| ())? != manifest.settings.model_files {
+        let message = format!("the files of {} are not those of {}", manifest.model.path, manifest.run);
+        return Err(EvalError::setting(message).hint("log-probabilities need the weights that answered"));
+    }
+    let mut engine = model::load(checkpoint, &EngineSettings::default())?.engine;
+    let request = Request {
+        input: Input::Ids([&prompt.ids, ids].concat()),
+        max_tokens: 0,
+        logprobs: Logprobs { top: 0, prompt_from: Some(prompt.ids.len()) },
+        ..Request::greedy(RequestId(0), Vec::new(), 0)
+    };
+    let refused = |error: &dyn std::fmt::Display| EvalError::model(format!("the answer cannot be scored: {error}"));
+    engine.submit(request).map_err(|error| refused(&error))?;
+    let found = loop {
+        let events = engine.poll().map_err(|error| refused(&error))?;
+        let failed = events.is_empty();
+        let ended = events.into_iter().find_map(|event| match event {
+            Event::Finished(completion) => Some(Ok(completion.prompt_logprobs.unwrap_or_default())),
+            Event::Failed { error, .. } => Some(Err(error)),
+            _ => None,
+        });
+        match ended {
+            Some(ended) => break ended.map_err(|message| refused(&message))?,
+            None if failed => return Err(refused(&"the engine ended without an answer")),
+            None => {}
+        }
+    };
+    let mut completion = renderer.split(ids);
+    for (token, found) in completion.iter_mut().zip(found) {
+        token.logprob = Some(found.chosen);
+    }
+    Ok(Some(SampleTokens { prompt: Some(renderer.split(&prompt.ids)), completion }))
+}
+
 /// Checkpoint of a run, for the tokens of its prompts.
 pub struct PromptRenderer {
     checkpoint: Checkpoint,
@@ -52,7 +100,8 @@ impl PromptRenderer {
         }
         let allow_config = manifest.model.allowed_config.clone();
         let hub = HubSettings { offline: true, allow_config, ..HubSettings::default() };
-        let located = LocatedModel::find(Path::new(&manifest.model.path), &hub, Default::default()).ok()?;
+        let located =
+            LocatedModel::find(Path::new(&manifest.model.path), &hub, settings.weights.unwrap_or_default()).ok()?;
         let checkpoint = model::open(&located).ok()?;
         Some(PromptRenderer { checkpoint, enable_thinking: settings.enable_thinking, mode: settings.prompt_mode })
     }
@@ -67,7 +116,8 @@ impl PromptRenderer {
 
     fn split(&self, ids: &[u32]) -> Vec<Token> {
         let mut stream = self.checkpoint.tokenizer.whole_stream();
-        let mut tokens: Vec<Token> = ids.iter().map(|&id| Token { id, text: stream.push(id).to_owned() }).collect();
+        let mut tokens: Vec<Token> =
+            ids.iter().map(|&id| Token { id, text: stream.push(id).to_owned(), logprob: None }).collect();
         if let Some(last) = tokens.last_mut() {
             last.text.push_str(stream.finish());
         }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use earnest_tasks::suite::{Item, Suite};
 
 use crate::EvalError;
-pub use crate::rendered_again::{SampleTokens, Token, tokens};
+pub use crate::rendered_again::{SampleTokens, Token, scored_tokens, tokens};
 use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
 use earnest_results::{Sample, suites};
 

@@ -29,5 +29,5 @@ pub use paired::{
 };
 pub(crate) use paired::{adjust, pilot_items};
 pub use table::{Align, Table};
-pub use text::{Detail, percent, render, warnings};
+pub use text::{Detail, percent, render, sampling, warnings};
 pub use wrap::{prose, text_width, wrap, wrap_lines};

@@ -251,7 +251,7 @@ fn reported(all: &[Reported]) -> String {
 }
 
 /// Describes sampling; settings without effect are left out.
-pub(crate) fn sampling(sampling: &Sampling) -> String {
+pub fn sampling(sampling: &Sampling) -> String {
     let mut words = if sampling.is_greedy() {
         vec!["greedy".to_owned()]
     } else {

@@ -70,7 +70,8 @@
   const unpack = async (id) => {
     const bytes = Uint8Array.from(atob(at(id).textContent), (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return JSON.parse(await new Response(stream).text());
+    // Characters that turn the direction of the text would turn the words around it, too.
+    return JSON.parse((await new Response(stream).text()).replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd"));
   };
   const element = (name, attributes, ...children) => {
     const made = document.createElement(name);

@@ -84,11 +84,20 @@ fn begun(run: &Manifest) -> String {
     format!("{word} {}", run.started.trim_end_matches('Z').replace('T', " "))
 }
 
-/// A label of every run beside those of the same suite and model; empty for the only one of these.
+/// A label of every run beside those of the same model; empty for the only one of a model.
 pub fn own_labels(runs: &[&Manifest]) -> Vec<String> {
+    labels_beside(runs, |run| ("", &run.model.name))
+}
+
+/// A label of every run beside those of the same suite and model; empty for the only one of these.
+pub(crate) fn labels_in_suites(runs: &[&Manifest]) -> Vec<String> {
+    labels_beside(runs, |run| (&run.settings.suite, &run.model.name))
+}
+
+fn labels_beside<'a>(runs: &[&'a Manifest], group: impl Fn(&'a Manifest) -> (&'a str, &'a str)) -> Vec<String> {
     let mut alike: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
-        alike.entry((&run.settings.suite, &run.model.name)).or_default().push(index);
+        alike.entry(group(run)).or_default().push(index);
     }
     let mut own = vec![String::new(); runs.len()];
     for indices in alike.into_values() {

@@ -1,5 +1,6 @@
 //! Lists and checks of the runs of a results folder.
-use crate::{Document, Manifest, Origin, Reporter, ResultsError, Status, folder, own_labels, started};
+use crate::label::labels_in_suites;
+use crate::{Document, Manifest, Origin, Reporter, ResultsError, Status, folder, started};
 
 use serde::Serialize;
 
@@ -64,7 +65,7 @@ pub fn device_seconds(manifest: &Manifest) -> f64 {
 /// Lists the runs of a store, the newest last.
 pub fn list(store: &Store) -> Result<Vec<RunEntry>, ResultsError> {
     let runs = store.runs()?;
-    let labels = own_labels(&runs.iter().map(|run| &run.manifest).collect::<Vec<_>>());
+    let labels = labels_in_suites(&runs.iter().map(|run| &run.manifest).collect::<Vec<_>>());
     let with_label = |(run, label): (RunRecord, String)| {
         let label = Some(label).filter(|label| !label.is_empty());
         entry(store, run).map(|entry| RunEntry { label, ..entry })

@@ -174,7 +174,7 @@ impl App {
         }
     }
 
-    fn failure(&self, failed: Failed) -> Response {
+    pub fn failure(&self, failed: Failed) -> Response {
         let Failed { status, message, hint } = failed;
         let context = json!({"title": "Not available", "message": message, "hint": hint});
         match self.render("error.html", from_serialize(context)) {

@@ -41,10 +41,12 @@ pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections
         .route(&at("differences"), get(differences::page))
         .route(&at("run/{run}"), get(run::page))
         .route(&at("run/{run}/progress"), get(run::progress))
+        .route(&at("run/{run}/figure"), get(run::figure))
         .route(&at("run/{run}/samples"), get(samples::page))
         .route(&at("run/{run}/count"), get(samples::count))
         .route(&at("run/{run}/sample"), get(sample::page))
         .route(&at("compare"), get(compare::page))
+        .route(&at("compare/figure"), get(compare::figure))
         .route(&at("pair"), get(compare::pair))
         .route(&at("view.css"), fixed("text/css; charset=utf-8", &STYLE))
         .route(&at("view.js"), fixed("text/javascript; charset=utf-8", &ALL))
@@ -107,6 +109,7 @@ static TEMPLATES: [(&str, &str); 11] = [
 fn environment() -> Environment<'static> {
     let mut environment = markup::environment(&TEMPLATES);
     environment.add_filter("pair", |one: &str, other: &str| shape::pair(one, other));
+    environment.add_filter("tint", sample::tint);
     environment.add_filter("class", |word: &str| sample::class(word));
     environment
 }

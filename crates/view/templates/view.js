@@ -82,11 +82,20 @@
     const chosen = () => { try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; } };
     const asked = chosen();
     const place = walk.lines().findIndex((line) => line.dataset.id === asked);
-    if (walk.beside()) walk.choose(Math.max(place, 0), place >= 0);
-    if (asked && place < 0 && !at(asked)) {
+    const isElsewhere = asked && place < 0 && !at(asked);
+    // A sample that stands elsewhere stays in the address.
+    if (walk.beside() && !isElsewhere) walk.choose(Math.max(place, 0), place >= 0);
+    if (isElsewhere) {
       const note = document.createElement("p");
       note.className = "problem";
-      note.textContent = `${asked} is not on this page of the list.`;
+      note.textContent = `${asked} is not on this page of the list. `;
+      if (list.dataset.sample) {
+        const [item, n] = asked.split(/~(?=\d+$)/);
+        const link = document.createElement("a");
+        link.href = `${list.dataset.sample}?${new URLSearchParams({ item, n: n ?? 0 })}`;
+        link.textContent = "Open it by itself";
+        note.append(link);
+      }
       list.parentNode.before(note);
     }
   }
@@ -96,6 +105,8 @@
     fetch(count.dataset.count).then((reply) => (reply.ok ? reply.json() : null), () => null).then((found) => { count.textContent = found ? `${found.text} samples` : ""; });
   }
   for (const select of every("#filters select")) select.addEventListener("change", () => at("filters").requestSubmit());
+  // The chosen sample need not be among those of other filters.
+  at("filters")?.addEventListener("submit", () => history.replaceState(null, "", location.pathname + location.search));
   // Empty fields would only make addresses long.
   at("filters")?.addEventListener("formdata", (event) => { for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name); });
 

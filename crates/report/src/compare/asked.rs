@@ -1,8 +1,8 @@
 //! An item that two runs answered: question, expected answer and both answers.
 use crate::ReportError;
 use earnest_eval::samples::each_asked;
-use earnest_results::Sample;
 use earnest_results::store::{Filter, RunRecord, Store};
+use earnest_results::{Origin, Sample};
 
 /// Longest question that is given whole, in characters; of longer ones beginning and end.
 const LONGEST: usize = 300;
@@ -46,6 +46,9 @@ pub fn asked_of_both(
             Some(scorer) => score.and_then(|score| score.by_scorer(scorer)).and_then(|score| score.answer),
             None => score.and_then(|score| score.answer.clone()),
         };
+        // Other tools' logs may have answers of which nobody says what was read.
+        let whole = || (runs[0].manifest.settings.origin() == Origin::Log).then(|| sample.completion_text());
+        let answer = answer.or_else(whole).filter(|answer| !answer.trim().is_empty());
         answer.map_or_else(|| "nothing".to_owned(), |answer| shortened(&answer))
     });
     Ok(Some(AskedOfBoth { item: item.to_owned(), question, target: shortened(&mine.gold), answers }))

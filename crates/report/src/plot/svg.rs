@@ -103,6 +103,8 @@ pub(crate) fn escape(text: &str) -> String {
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(c),
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
+            // They would turn the words around them, too.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
     }

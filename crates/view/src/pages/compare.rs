@@ -2,6 +2,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use earnest_report::compare::{AskedOfBoth, asked_of_both, compare_runs};
+use earnest_report::plot::Figure;
 use earnest_report::{Difference, Flip, comparison_figure, options};
 use earnest_results::scores::CompareSettings;
 use serde::{Deserialize, Serialize};
@@ -12,8 +13,10 @@ use super::{record, sample};
 use crate::app::{Asks, ITEM, NUMBER, Page, Parameters, RUN, Shared, TEXT, TRUTH};
 use crate::failed::Failed;
 use crate::limits::{self, DRAWN_TASKS, NOTES, ROWS};
+use crate::pages::sample::ByToken;
 use crate::text::difference;
-use crate::work::Kind;
+use crate::work::{Asked, Kind};
+use earnest_results::store::Store;
 
 /// Two runs, and the items that are listed.
 #[derive(Deserialize)]
@@ -133,6 +136,23 @@ pub(crate) async fn page(State(app): Shared, Asks(Two { a, b, task, from }): Ask
     .await
 }
 
+/// Returns the figure of a comparison as a file for papers.
+pub(crate) async fn figure(State(app): Shared, Asks(Two { a, b, .. }): Asks<Two>) -> Response {
+    let work = move |store: &Store, _: &Asked| -> Result<Figure, Failed> {
+        let runs = [record(store, &a)?, record(store, &b)?];
+        let models = super::labels(&[&runs[0], &runs[1]]);
+        let compared = compare_runs(store, &[a, b], &CompareSettings::default(), &mut Warnings::default())?;
+        let mut found = compared.into_iter().next().ok_or_else(|| Failed::not_found("there is nothing to compare"))?;
+        [found.baseline, found.run] = models.try_into().unwrap_or_default();
+        let figure = comparison_figure(std::slice::from_ref(&found), str::to_owned, true);
+        figure.ok_or_else(|| Failed::not_found("this comparison has no figure"))
+    };
+    match app.read(Kind::Slow, work).await {
+        Ok(figure) => super::as_file(&figure),
+        Err(failed) => app.failure(failed),
+    }
+}
+
 /// An item of two runs.
 #[derive(Deserialize)]
 pub(crate) struct OneItem {
@@ -155,7 +175,8 @@ impl Parameters for OneItem {
 pub(crate) async fn pair(State(app): Shared, Asks(OneItem { a, b, item, n, bare }): Asks<OneItem>) -> Response {
     app.page(Kind::Slow, move |store, asked| {
         let [one, other] = [record(store, &a)?, record(store, &b)?];
-        let shown = [sample::find(store, &one, &item, n, false)?, sample::find(store, &other, &item, n, false)?];
+        let shown =
+            [sample::find(store, &one, &item, n, ByToken::No)?, sample::find(store, &other, &item, n, ByToken::No)?];
         asked.check()?;
         let sides = difference(&shown[0].text, &shown[1].text);
         let models = super::labels(&[&one, &other]);

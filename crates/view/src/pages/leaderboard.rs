@@ -302,7 +302,8 @@ fn models(boards: &[&Board]) -> Vec<ModelRow> {
         let cell = |board: &&Board| {
             let mine = || board.runs.iter().filter(|run| run.model == *model && run.headline.is_some());
             let most = mine().max_by(|one, other| {
-                let asked = |run: &Entry| (!run.is_partial(), run.recorded);
+                // Of as many questions, those that most runs asked.
+                let asked = |run: &Entry| (!run.is_partial(), run.recorded, std::cmp::Reverse(run.group));
                 asked(one).cmp(&asked(other)).then_with(|| one.started.cmp(&other.started))
             })?;
             Some(ModelCell { run: most.run.clone(), share: most.headline?, more: mine().count() as u64 - 1 })

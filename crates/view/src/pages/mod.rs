@@ -6,6 +6,9 @@ pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod samples;
 
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use earnest_report::plot::Figure;
 use earnest_results::store::{RunLock, RunRecord, Store, did_you_mean};
 use earnest_results::{Document, Origin, Status, folder};
 
@@ -44,6 +47,14 @@ pub(crate) fn labels(runs: &[&RunRecord]) -> Vec<String> {
 /// Returns the settings in which each run differs from the others of its model, in words; empty for the only one of a model.
 pub(crate) fn own_labels(runs: &[&RunRecord]) -> Vec<String> {
     earnest_results::own_labels(&runs.iter().map(|run| &run.manifest).collect::<Vec<_>>())
+}
+
+/// A figure as a file that the browser saves, in light colours.
+pub(crate) fn as_file(figure: &Figure) -> Response {
+    // The name of a figure is one of a file.
+    let disposition = format!("attachment; filename=\"{}.svg\"", figure.name);
+    let kind = "image/svg+xml; charset=utf-8";
+    ([(CONTENT_TYPE, kind.to_owned()), (CONTENT_DISPOSITION, disposition)], figure.standalone()).into_response()
 }
 
 /// Headline of a run: its main value over all tasks, and the scorer that gives it.

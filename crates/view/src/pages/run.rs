@@ -4,15 +4,16 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use earnest_report::page::{QuestionTexts, ReportRun, Section, figures, linked_heat};
 use earnest_report::plot::{Figure, LARGEST};
-use earnest_report::{options, warnings};
+use earnest_report::{options, sampling, warnings};
 use earnest_results::store::{RunRecord, Store};
+use earnest_results::{Document, Origin};
 use earnest_tasks::suite::registry::rows_of_tasks;
 use earnest_tasks::suite::{SummaryRow, profile};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{headline, record, status};
-use crate::app::{Asks, NUMBER, Page, Parameters, Shared};
+use crate::app::{Asks, NUMBER, Page, Parameters, Shared, TEXT};
 use crate::failed::Failed;
 use crate::limits::{self, DRAWN_POINTS, DRAWN_TASKS, NOTES, OPTIONS, ROWS};
 use crate::shape::{Share, path_segment};
@@ -34,6 +35,7 @@ struct TaskValue {
 /// A figure.
 #[derive(Serialize)]
 struct Drawn {
+    name: String,
     title: String,
     svg: String,
     wide: bool,
@@ -96,9 +98,8 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
         let (mut notes, more_notes) = limits::first(notes, NOTES, "notes", "`earnest runs show` prints them");
         notes.extend(more_notes);
         let working = status(store, &run)? == "working";
-        // Figures of outcomes and latencies need every sample, and are in the report.
-        let drawn = is_drawn.then(|| ReportRun::stored(document, Vec::new(), QuestionTexts::default()));
-        let shown = |figure: &Figure, wide| Drawn {
+        let shown = |(figure, wide): (Figure, bool)| Drawn {
+            name: figure.name.clone(),
             title: figure.title.clone(),
             svg: figure.inline(),
             wide,
@@ -106,17 +107,17 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
             least: figure.width,
             widest: LARGEST * figure.width,
         };
-        let mut drawings: Vec<Drawn> = Vec::new();
-        if let Some(drawn) = &drawn {
-            drawings.extend(linked_heat(drawn, &format!("{samples}?")).map(|figure| shown(&figure, true)));
-            let curves = figures(std::slice::from_ref(drawn), &[], false).into_iter();
-            let curves = curves.filter(|placed| placed.section == Section::Curves);
-            drawings.extend(curves.map(|placed| shown(&placed.figure, false)));
-        }
+        let drawn = if is_drawn { drawn(document, &format!("{samples}?")) } else { Vec::new() };
+        let drawings: Vec<Drawn> = drawn.into_iter().map(shown).collect();
         let title = format!("{} on {}", run.manifest.settings.suite, run.manifest.model.name);
         let of_suite = |other: &RunRecord| other.manifest.settings.suite == run.manifest.settings.suite;
         let alike: Vec<RunRecord> = store.runs()?.into_iter().filter(of_suite).collect();
-        let labels = super::labels(&alike.iter().collect::<Vec<_>>());
+        let alike_runs: Vec<&RunRecord> = alike.iter().collect();
+        let labels = super::labels(&alike_runs);
+        // What sets this run off from the others of its model.
+        let own = super::own_labels(&alike_runs);
+        let own = alike.iter().zip(own).find(|(other, _)| other.id == run.id).map(|(_, own)| own);
+        let tags: Vec<String> = own.into_iter().filter(|own| !own.is_empty()).collect();
         let named = alike.iter().zip(labels).rev();
         let others = named.filter(|(other, _)| other.id != run.id).map(|(other, label)| (other.manifest.run.clone(), label));
         // The newest, in the order in which they were made.
@@ -126,10 +127,44 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
         let after = (number > from.saturating_add(ROWS)).then(|| from + ROWS);
         Ok(Page::new(
             "run.html",
-            json!({"title": title, "run": name, "share": share, "scorer": scorer, "rows": rows, "facts": facts, "notes": notes, "figures": drawings, "samples": samples, "working": working, "others": others, "more_others": more_others, "adaptive": adaptive, "number": number, "from": from, "before": before, "after": after}),
+            json!({"title": title, "tags": tags, "run": name, "share": share, "scorer": scorer, "rows": rows, "facts": facts, "notes": notes, "figures": drawings, "samples": samples, "working": working, "others": others, "more_others": more_others, "adaptive": adaptive, "number": number, "from": from, "before": before, "after": after}),
         ))
     })
     .await
+}
+
+/// The figures of a run's page, each true if it is as wide as the page; cells of the heat map lead to `samples`. Those of outcomes and latencies need every sample,
+/// and are in the report.
+fn drawn(document: Document, samples: &str) -> Vec<(Figure, bool)> {
+    let run = ReportRun::stored(document, Vec::new(), QuestionTexts::default());
+    let curves = figures(std::slice::from_ref(&run), &[], false).into_iter();
+    let curves = curves.filter(|placed| placed.section == Section::Curves).map(|placed| (placed.figure, false));
+    linked_heat(&run, samples).map(|figure| (figure, true)).into_iter().chain(curves).collect()
+}
+
+/// A figure by its name.
+#[derive(Deserialize)]
+pub(crate) struct Named {
+    name: String,
+}
+
+impl Parameters for Named {
+    const TAKE: &'static [(&'static str, &'static str)] = &[("name", TEXT)];
+}
+
+/// Returns a figure of a run as a file for papers.
+pub(crate) async fn figure(State(app): Shared, Path(name): Path<String>, Asks(wanted): Asks<Named>) -> Response {
+    let work = move |store: &Store, _: &Asked| -> Result<Figure, Failed> {
+        let run = record(store, &name)?;
+        let document = ReportRun::stored(super::document(store, &run)?, Vec::new(), QuestionTexts::default());
+        let all = figures(std::slice::from_ref(&document), &[], true);
+        let found = all.into_iter().map(|placed| placed.figure).find(|figure| figure.name == wanted.name);
+        found.ok_or_else(|| Failed::not_found(format!("{name} has no figure {}", wanted.name)))
+    };
+    match app.read(Kind::Quick, work).await {
+        Ok(figure) => super::as_file(&figure),
+        Err(failed) => app.failure(failed),
+    }
 }
 
 /// Returns the 50 % limit of a skill with its interval, in digits; none of a skill without a limit.
@@ -141,7 +176,7 @@ fn limit(row: &SummaryRow) -> Option<String> {
 }
 
 /// Facts about a run, by name.
-fn facts(document: &earnest_results::Document, status: &str) -> Vec<(&'static str, String)> {
+fn facts(document: &Document, status: &str) -> Vec<(&'static str, String)> {
     let (manifest, totals) = (&document.manifest, &document.totals);
     let settings = &manifest.settings;
     let mut facts = vec![
@@ -160,7 +195,12 @@ fn facts(document: &earnest_results::Document, status: &str) -> Vec<(&'static st
     if manifest.generation_s > 0.0 {
         facts.push(("seconds", format!("{:.2}", manifest.generation_s)));
     }
-    facts.push(("settings", manifest.settings_sha256.clone()));
+    if settings.origin() == Origin::Evaluated {
+        facts.push(("sampling", sampling(&settings.generation.sampling)));
+        facts.extend(settings.generation.max_tokens.map(|tokens| ("token limit", tokens.to_string())));
+    }
+    facts.extend(settings.limit.map(|limit| ("items", format!("the first {limit}"))));
+    facts.push(("settings", manifest.settings_sha256.chars().take(12).collect()));
     facts
 }
 

@@ -1,7 +1,9 @@
 //! A sample: prompt, completion with its thinking folded and its readings marked, and every scorer's score.
+use std::sync::{Mutex, PoisonError};
+
 use axum::extract::{Path, State};
 use axum::response::Response;
-use earnest_eval::samples::{AskedSample, SampleTokens, each_asked, tokens};
+use earnest_eval::samples::{AskedSample, SampleTokens, each_asked, scored_tokens, tokens};
 use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
 use earnest_results::{Origin, Sample};
 use earnest_tasks::suite::{ContinuationScore, FailureClass, metric_words};
@@ -106,45 +108,84 @@ pub(crate) struct Which {
     /// With the prompt and the answer token by token.
     #[serde(default)]
     tokens: bool,
+    /// And with the log-probabilities of the answer's tokens, for which the model is loaded.
+    #[serde(default)]
+    logprobs: bool,
 }
 
 impl Parameters for Which {
     const TAKE: &'static [(&'static str, &'static str)] =
-        &[("item", ITEM), ("n", NUMBER), ("bare", TRUTH), ("tokens", TRUTH)];
+        &[("item", ITEM), ("n", NUMBER), ("bare", TRUTH), ("tokens", TRUTH), ("logprobs", TRUTH)];
 }
 
 /// Shows a sample.
 pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(which): Asks<Which>) -> Response {
     // The prompt is made again for its tokens.
-    let kind = if which.tokens { Kind::Slow } else { Kind::Quick };
+    let by_token = match (which.logprobs, which.tokens) {
+        (true, _) => ByToken::Scored,
+        (false, true) => ByToken::Split,
+        (false, false) => ByToken::No,
+    };
+    let kind = if by_token == ByToken::No { Kind::Quick } else { Kind::Slow };
     app.page(kind, move |store, _| {
         let run = record(store, &name)?;
-        let shown = find(store, &run, &which.item, which.n, which.tokens)?;
+        let shown = find(store, &run, &which.item, which.n, by_token)?;
         let template = if which.bare { "sample_body.html" } else { "sample.html" };
         let title = format!("{} of {name}", shown.item);
-        let by_token = which.tokens;
-        Ok(Page::new(template, json!({"title": title, "run": name, "shown": shown, "by_token": by_token})))
+        // Of answers that were made elsewhere there are no tokens.
+        let has_tokens = run.manifest.settings.origin() == Origin::Evaluated && run.manifest.settings.endpoint.is_none();
+        let (scored, by_token) = (by_token == ByToken::Scored, by_token != ByToken::No);
+        Ok(Page::new(
+            template,
+            json!({"title": title, "run": name, "shown": shown, "by_token": by_token, "scored": scored, "has_tokens": has_tokens}),
+        ))
     })
     .await
 }
 
-/// Finds a sample of an item by its number; with `by_token`, with its tokens.
-pub(crate) fn find(store: &Store, run: &RunRecord, item: &str, number: u32, by_token: bool) -> Result<Shown, Failed> {
+/// How far a sample is taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ByToken {
+    No,
+    /// Into its tokens.
+    Split,
+    /// And each token of the answer has its log-probability.
+    Scored,
+}
+
+/// One model at a time is loaded for log-probabilities: several would not fit the memory that one does.
+static LOADED: Mutex<()> = Mutex::new(());
+
+/// Finds a sample of an item by its number.
+pub(crate) fn find(
+    store: &Store,
+    run: &RunRecord,
+    item: &str,
+    number: u32,
+    by_token: ByToken,
+) -> Result<Shown, Failed> {
     store.check_seal(run)?;
     let filter = Filter { item: Some(item.to_owned()), ..Filter::default() };
     let mut found = None;
     each_asked(store, run, filter, usize::MAX, |asked: AskedSample| {
         if asked.sample.sample == number {
-            let item = asked.question.as_ref().filter(|_| by_token).map(|question| &question.item);
-            let tokens = item.and_then(|item| tokens(&run.manifest, item, &asked.sample));
-            found = Some(shown(run, asked, tokens));
+            found = Some(asked);
         }
         Ok::<(), Failed>(())
     })?;
-    found.ok_or_else(|| {
+    let Some(asked) = found else {
         let name = &run.manifest.run;
-        Failed::not_found(format!("{name} has no sample {number} of the item {item}"))
-    })
+        return Err(Failed::not_found(format!("{name} has no sample {number} of the item {item}")));
+    };
+    let tokens = match (&asked.question, by_token) {
+        (None, _) | (_, ByToken::No) => None,
+        (Some(question), ByToken::Split) => tokens(&run.manifest, &question.item, &asked.sample),
+        (Some(question), ByToken::Scored) => {
+            let _one = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+            scored_tokens(&run.manifest, &question.item, &asked.sample)?
+        }
+    };
+    Ok(shown(run, asked, tokens))
 }
 
 fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>) -> Shown {
@@ -201,12 +242,17 @@ fn first_tokens(tokens: SampleTokens) -> (SampleTokens, Vec<Option<String>>) {
     (SampleTokens { prompt, completion }, vec![more_of_prompt.flatten(), more])
 }
 
+/// Tint of a log-probability: 0, as unlikely as e^-8 or less, to 8, certain.
+pub(crate) fn tint(logprob: f64) -> u8 {
+    (8.0 + logprob).round().clamp(0.0, 8.0) as u8
+}
+
 fn likelihoods(sample: &Sample) -> Vec<Likelihood> {
     let scores = sample.likelihoods().map(|likelihoods| likelihoods.0).unwrap_or_default();
     let largest = scores.iter().map(|score| score.logprob).fold(f64::NEG_INFINITY, f64::max);
     let likelihood = |score: ContinuationScore| Likelihood {
         largest: score.logprob == largest,
-        tint: (8.0 + score.logprob / score.tokens.max(1) as f64).round().clamp(0.0, 8.0) as u8,
+        tint: tint(score.logprob / score.tokens.max(1) as f64),
         text: limits::text(score.text, SHORT_TEXT_BYTES),
         logprob: format!("{:.3}", score.logprob),
         tokens: score.tokens,

@@ -7,8 +7,10 @@ use super::format::percent;
 use crate::Comparison;
 use crate::markup::{Markup, html};
 use crate::page::ReportRun;
+use crate::page::differences::holds;
 use crate::text::{sampling, tool, warnings};
 use earnest_results::started;
+use earnest_tasks::agreeing;
 use earnest_tasks::suite::Interval;
 
 /// Renders the title, the verdicts and the main result of every run, the best first.
@@ -19,9 +21,30 @@ pub fn results(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
     let common = common.pop().filter(|_| common.is_empty() && runs.len() > 1);
     let row = |(index, run)| row(index, run, runs.len(), common.is_none());
     let rows: Vec<Value> = ranked(runs).into_iter().map(row).collect();
-    // Not every verdict names the runs.
-    let verdicts: Vec<_> = comparisons.iter().map(|one| (one.run.clone(), one.conclusion())).collect();
+    // Not every verdict names the runs. Of many runs the differences are a section of their own.
+    let verdicts: Vec<_> = match comparisons.len() {
+        0..=VERDICTS => comparisons.iter().map(|one| (one.run.clone(), one.conclusion())).collect(),
+        _ => vec![(String::new(), told_apart(runs, comparisons))],
+    };
     html("results.html", context!(title => title(runs), date => date(runs), verdicts, rows, common))
+}
+
+/// Verdicts that a page begins with.
+const VERDICTS: usize = 2;
+
+/// How many runs are told apart from the first one.
+fn told_apart(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
+    let (held, open): (Vec<&Comparison>, Vec<&Comparison>) = comparisons.iter().partition(|one| holds(&one.overall));
+    let better = held.iter().filter(|one| one.overall.difference > 0.0).count();
+    let base = runs.first().map_or("the first", |run| run.label.as_str());
+    format!(
+        "Of {} runs beside {base}, {better} {} better and {} worse, after Holm's adjustment; {} {} not told apart from it. The differences are below.",
+        comparisons.len(),
+        agreeing(better, "is", "are"),
+        held.len() - better,
+        open.len(),
+        agreeing(open.len(), "is", "are")
+    )
 }
 
 /// Returns the title of the page: what was asked, and of whom.
