@@ -77,6 +77,9 @@ pub fn scored_tokens(manifest: &Manifest, item: &Item, sample: &Sample) -> Resul
             None => {}
         }
     };
+    if found.len() != ids.len() {
+        return Err(refused(&format!("{} of {} tokens have a log-probability", found.len(), ids.len())));
+    }
     let mut completion = renderer.split(ids);
     for (token, found) in completion.iter_mut().zip(found) {
         token.logprob = Some(found.chosen);
