@@ -1,24 +1,18 @@
 //! First screens of runs at 80, 100 and 140 columns: the model inside the program, a real checkpoint, another tool's log.
 use std::path::Path;
-use std::process::Command;
+
+use crate::program::{code, earnest, stderr, stdout};
 
 /// Standard output of a command at each width; a run that is there already is printed again.
 fn at_widths(folder: &Path, words: &[&str]) -> String {
     let mut shown = String::new();
     for columns in [80, 100, 140] {
         let results = if words[0] == "import" { format!("results-{columns}") } else { "results".to_owned() };
-        let output = Command::new(env!("CARGO_BIN_EXE_earnest"))
-            .args(words)
-            .args(["--results", &results])
-            .current_dir(folder)
-            .env("EARNEST_CACHE", folder.join("cache"))
-            .env("COLUMNS", columns.to_string())
-            .env_remove("EARNEST_MODEL")
-            .env_remove("EARNEST_RESULTS")
-            .output()
-            .unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{words:?}: {err}");
+        let mut command = earnest(folder);
+        command.env("EARNEST_CACHE", folder.join("cache")).env("COLUMNS", columns.to_string());
+        let output = command.args(words).args(["--results", &results]).output().unwrap();
+        assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
+        let out = stdout(&output);
         let lines = out.lines().count();
         assert!(lines <= 40, "{words:?} at {columns} columns: {lines} lines\n{out}");
         // A command is copied, and not broken.

@@ -42,7 +42,7 @@ impl From<RunError> for Failed {
 }
 
 impl Failed {
-    fn unprocessable(error: &dyn std::error::Error, hint: Option<String>) -> Failed {
+    pub fn unprocessable(error: &dyn std::error::Error, hint: Option<String>) -> Failed {
         Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint }
     }
 

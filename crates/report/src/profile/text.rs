@@ -36,7 +36,7 @@ fn length(value: f64, skill: (usize, usize)) -> String {
     }
 }
 
-/// What stands for a limit that is not known.
+/// Sign in place of a limit that is not known.
 const UNKNOWN: &str = "?";
 
 /// A limit with its interval: `6.3 (5-7)`, or `? (<1-38)` where the interval says that the number is not known.

@@ -5,6 +5,7 @@ use earnest_report::compare::compare_runs;
 use earnest_results::scores::CompareSettings;
 use earnest_results::store::{RunRecord, Store};
 use earnest_results::{Level, Reporter, RunEvent};
+use earnest_stats::holm;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -66,7 +67,7 @@ pub(crate) async fn page(State(app): Shared, Asks(ToBase { base }): Asks<ToBase>
         others.drain(..others.len() - others.len().min(BESIDE));
         let beside = |run: &RunRecord| asked.check().map(|()| beside(store, &base, run));
         let mut rows = others.iter().map(beside).collect::<Result<Vec<Beside>, Failed>>()?;
-        holm(&mut rows);
+        adjust(&mut rows)?;
         rows.sort_by(|one, other| {
             let value = |row: &Beside| row.difference.unwrap_or(f64::NEG_INFINITY);
             value(other).total_cmp(&value(one))
@@ -100,13 +101,10 @@ fn beside(store: &Store, base: &RunRecord, run: &RunRecord) -> Beside {
 }
 
 /// Adjusts the p values of a family in place, by Holm's method.
-fn holm(rows: &mut [Beside]) {
+fn adjust(rows: &mut [Beside]) -> Result<(), Failed> {
     let mut tested: Vec<&mut f64> = rows.iter_mut().filter_map(|row| row.p.as_mut()).collect();
-    tested.sort_by(|one, other| one.total_cmp(other));
-    let count = tested.len();
-    let mut least: f64 = 0.0;
-    for (index, p) in tested.into_iter().enumerate() {
-        least = least.max((*p * (count - index) as f64).min(1.0));
-        *p = least;
-    }
+    let adjusted = holm(&tested.iter().map(|p| **p).collect::<Vec<_>>());
+    let adjusted = adjusted.map_err(|error| Failed::unprocessable(&error, None))?;
+    tested.iter_mut().zip(adjusted).for_each(|(p, adjusted)| **p = adjusted);
+    Ok(())
 }

@@ -78,7 +78,7 @@ struct ModelRow {
     cells: Vec<Option<ModelCell>>,
 }
 
-/// The run of a model that asked most of a suite, the newest of equals.
+/// The run of a model that asked most of a suite; of equals one that asked as most runs do, and the newest of these.
 #[derive(Serialize)]
 struct ModelCell {
     run: String,

@@ -143,7 +143,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(whic
     .await
 }
 
-/// How far a sample is taken apart.
+/// Detail in which a sample's tokens are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ByToken {
     No,

@@ -32,7 +32,7 @@ pub fn results(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
 /// Verdicts that a page begins with.
 const VERDICTS: usize = 2;
 
-/// How many runs are told apart from the first one.
+/// Number of runs that are better and worse than the first one, and of those that are not told apart from it, in a sentence.
 fn told_apart(runs: &[ReportRun], comparisons: &[Comparison]) -> String {
     let (held, open): (Vec<&Comparison>, Vec<&Comparison>) = comparisons.iter().partition(|one| holds(&one.overall));
     let better = held.iter().filter(|one| one.overall.difference > 0.0).count();
