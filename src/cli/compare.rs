@@ -132,7 +132,7 @@ fn asked(args: &CompareArgs, comparison: &Comparison, printer: Printer) -> Resul
     let runs = [store.run(&comparison.baseline)?, store.run(&comparison.run)?];
     let found = listed(comparison, args.flips)
         .into_iter()
-        .map(|flip| asked_of_both(&store, &runs, &flip.item, comparison.common_scorer()));
+        .map(|flip| asked_of_both(&store, &runs, flip, comparison.common_scorer()));
     Ok(found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 

@@ -10,7 +10,7 @@ if (shots) mkdirSync(shots, { recursive: true });
 const { browser, page, errors, outside } = await start();
 let failed = 0;
 const check = (what, holds, found = "") => {
-  if (!holds) console.log(`FAILED: ${what} ${JSON.stringify(found)}`);
+  if (!holds) console.log(`FAILED: ${what} ${JSON.stringify(found).slice(0, 400)}`);
   failed += holds ? 0 : 1;
 };
 const until = (what, condition, ...values) => page.waitForFunction(condition, { timeout: 30000, polling: 20 }, ...values).catch(() => check(what, false));
@@ -145,10 +145,39 @@ if (address) {
 const cell = await page.$("#matrix tbody td a");
 if (cell) {
   const href = await cell.evaluate((link) => { link.click(); return link.getAttribute("href"); });
-  const task = new URLSearchParams(href.split("?")[1]).get("task");
-  await until("a cell of the table chooses its task", (task) => document.querySelector("#task").value !== "" && location.hash.includes(encodeURIComponent(task)) && document.querySelector("#length").value === "", task);
+  const chosen = new URLSearchParams(href.split("?")[1]);
+  await until("a cell of the table chooses its task", (task, covariate) => document.querySelector("#task").value !== "" && location.hash.includes(encodeURIComponent(task)) && (document.querySelector("#length").value === "") === (covariate === null), chosen.get("task"), chosen.get("covariate"));
   check("and has samples", (await count()) > 0);
 }
+// What a scorer read is marked where it stands, and the scorer that decides is named.
+const parts = await page.evaluate(() => {
+  const lines = [...document.querySelectorAll(".line")];
+  lines[0]?.click();
+  return lines.length;
+});
+if (parts > 0) await until("a scorer decides", () => [...document.querySelectorAll("#detail article th small")].some((one) => one.textContent === "decides"));
+// Numbers of flips lead to the items with both answers side by side.
+await page.evaluate(() => { location.hash = "#samples?"; });
+await counted("all samples before the flips", total);
+const flips = await page.$$eval("#overall td a", (links) => links.map((link) => [link.getAttribute("href"), Number(link.textContent.replace(/,/g, ""))]));
+check("two models have flips", runs.length < 2 || flips.length > 0 || !(await page.$("#overall")), flips);
+for (const [href, number] of flips) {
+  await page.evaluate((hash) => { location.hash = hash; }, href);
+  await until(`the ${number} items of ${href}`, (text) => document.querySelector("#count").textContent === text, `${number} of ${number} items`);
+  await until("both answers side by side", () => document.querySelectorAll("#detail article .answers > section").length === 2);
+  const badges = await all("#detail article .answers .badge", (badges) => badges.map((badge) => badge.classList.contains("good")));
+  check("one is right and the other is not", badges[0] && !badges[1], [href, badges]);
+  const listed = await page.$$eval(".line .both", (both) => both.length);
+  check("lines have both answers", listed === Math.min(number, 50), [href, listed]);
+  const at = await page.$eval(".line.open", (line) => line.dataset.id);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("j");
+  if (number > 1) await until("j shows the next pair", (at) => document.querySelector(".line.open").dataset.id !== at && document.querySelectorAll("#detail .answers > section").length === 2, at);
+}
+await page.evaluate(() => { location.hash = "#samples?right=9&wrong=9&what=ever"; });
+await until("stale flips are said", () => ["what ever", "right in 9"].every((part) => document.querySelector("#missing").textContent.includes(part)));
+await page.evaluate(() => { location.hash = "#no-such-part"; });
+await until("a part that is not there is said", () => document.querySelector("main > .lost")?.textContent.includes("no-such-part"));
 await page.evaluate(() => { location.hash = "#samples?task=no-such-task"; });
 await until("a stale address is said", () => document.querySelector("#missing").textContent.includes("task no-such-task"));
 await page.evaluate(() => { location.hash = "#samples?"; });

@@ -472,6 +472,39 @@ fn one_id_with_another_question_is_not_compared() {
 }
 
 #[test]
+fn texts_in_questions_are_found_in_every_pack() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // Three packs of questions, with characters that JSON escapes.
+    let text = |index: usize| match index % 300 {
+        7 => format!("What is \"{index}\" + 1?"),
+        8 => format!("a\\b\tc {index}"),
+        9 => format!("\u{6570} {index}"),
+        _ => format!("What is {index} + 1?"),
+    };
+    let (mut questions, mut completions) = (String::new(), String::new());
+    for index in 0..1300 {
+        let id = format!("q{index:04}");
+        let row = serde_json::json!({"id": id, "question": text(index), "answer": index + 1});
+        questions += &format!("{row}\n");
+        completions += &format!("{}\n", serde_json::json!({"item": id, "completion": "1"}));
+    }
+    std::fs::write(at.join("own.jsonl"), questions).unwrap();
+    std::fs::write(at.join("c.jsonl"), completions).unwrap();
+    let import = run_in(at, &["import", "own.jsonl", "--completions", "c.jsonl", "--name", "m", "--quiet"]);
+    assert_eq!(code(&import), 0, "{}", stderr(&import));
+    for wanted in ["\" + 1?", "a\\b", "\t", "\u{6570}", "is 1299", "is 5", "What is", "nowhere"] {
+        let expected: Vec<String> =
+            (0..1300).filter(|index| text(*index).contains(wanted)).map(|index| format!("q{index:04}")).collect();
+        let found = run_in(at, &["samples", "own", "--question", wanted, "--json", "--limit", "2000"]);
+        let items = |output: &str| -> Vec<String> {
+            output.lines().map(|line| line.split("\"item\":\"").nth(1).unwrap()[..5].to_owned()).collect()
+        };
+        assert_eq!(items(&stdout(&found)), expected, "{wanted:?}: {}", stderr(&found));
+    }
+}
+
+#[test]
 fn samples_show_the_prompt_that_was_asked_and_refuse_slips() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -144,6 +144,35 @@ fn pages_show_runs_samples_and_comparisons() {
 }
 
 #[test]
+fn wrong_addresses_say_so_and_lead_back() {
+    let folder = three_runs();
+    let run = names(folder.path()).remove(0);
+    let other = names(folder.path()).remove(1);
+    let viewed = view(folder.path(), &[]);
+    let to_run = format!("/run/{run}\">The run</a>");
+    let to_both = format!("compare?a={run}&amp;b={other}\">The comparison</a>");
+    for (address, status, says, back) in [
+        ("?foo=1".to_owned(), 400, "there is no `foo` in the address of this page", ""),
+        ("nonsense".to_owned(), 404, "there is no such page", ""),
+        (format!("run/{run}/sample/nope"), 404, "there is no such page", &to_run),
+        (format!("run/{run}?form=1"), 400, "it takes `from` (a number from 0)", &to_run),
+        (format!("run/{run}/samples?task=gone"), 422, "gone", &to_run),
+        (format!("run/{run}/sample?item=gone"), 404, "has no sample 0 of the item gone", &to_run),
+        ("run/gone/samples".to_owned(), 404, "there is no run gone", ""),
+        (format!("compare?a={run}&b={other}&task=gone"), 404, "no common items of the task gone", &to_both),
+        (format!("compare?a={run}&b=gone&task=add"), 404, "there is no run gone", ""),
+        (format!("pair?a={run}&b={other}&item=gone"), 404, "gone", &to_both),
+    ] {
+        let (found, _, page) = viewed.get(&address);
+        assert_eq!(found, status, "{address}");
+        assert!(page.contains(says) && page.contains(">All runs</a>"), "{address}: {page}");
+        let leads = ["The run</a>", "The comparison</a>"].map(|word| page.contains(word));
+        assert_eq!(leads.contains(&true), !back.is_empty(), "{address}: {page}");
+        assert!(page.contains(back), "{address} leads to {back}: {page}");
+    }
+}
+
+#[test]
 fn a_profile_has_limits_instead_of_a_share() {
     let folder = tempfile::tempdir().unwrap();
     let model = tiny().display().to_string();

@@ -1,5 +1,6 @@
 //! Selection of stored samples, with the questions they answer.
 use std::cell::OnceCell;
+use std::iter;
 
 use earnest_tasks::suite::{Item, Suite};
 
@@ -49,28 +50,42 @@ pub fn each_asked<E: From<EvalError>>(
     let suite = OnceCell::new();
     let mut items: Option<PlacedItems<'_>> = None;
     let mut questions = store.questions(run);
+    let ranges = match &wanted {
+        Some(text) => store.ranges_asking(run, text).map_err(EvalError::from)?,
+        None => iter::once(0..usize::MAX).collect(),
+    };
     let mut count = 0;
-    for row in store.samples(run, filter).indexed() {
-        let (index, sample) = row.map_err(EvalError::from)?;
-        let stored = questions.of_sample(index, &sample).map_err(EvalError::from)?;
-        if stored.is_none() && items.is_none() {
-            let made = suites::stored(settings).map_err(EvalError::from)?;
-            items = Some(PlacedItems::new(suite.get_or_init(|| made), settings.samples));
-        }
-        let question = stored.or_else(|| {
-            let item = items.as_mut()?.at(index).filter(|item| item.id == sample.item)?;
-            Some(StoredQuestion { item, prompt: None })
-        });
-        let text =
-            |asked: &StoredQuestion| wanted.as_ref().is_some_and(|text| asked.item.segments.question.contains(text));
-        if wanted.is_some() && !question.as_ref().is_some_and(text) {
+    for range in ranges {
+        if filter.after.is_some_and(|after| after >= range.end) {
             continue;
         }
-        if count == limit {
-            return Ok((count, true));
+        let after = filter.after.max(range.start.checked_sub(1));
+        for row in store.samples(run, Filter { after, ..filter.clone() }).indexed() {
+            let (index, sample) = row.map_err(EvalError::from)?;
+            if index >= range.end {
+                break;
+            }
+            let stored = questions.of_sample(index, &sample).map_err(EvalError::from)?;
+            if stored.is_none() && items.is_none() {
+                let made = suites::stored(settings).map_err(EvalError::from)?;
+                items = Some(PlacedItems::new(suite.get_or_init(|| made), settings.samples));
+            }
+            let question = stored.or_else(|| {
+                let item = items.as_mut()?.at(index).filter(|item| item.id == sample.item)?;
+                Some(StoredQuestion { item, prompt: None })
+            });
+            let text = |asked: &StoredQuestion| {
+                wanted.as_ref().is_some_and(|text| asked.item.segments.question.contains(text))
+            };
+            if wanted.is_some() && !question.as_ref().is_some_and(text) {
+                continue;
+            }
+            if count == limit {
+                return Ok((count, true));
+            }
+            each(AskedSample { index, sample, question })?;
+            count += 1;
         }
-        each(AskedSample { index, sample, question })?;
-        count += 1;
     }
     Ok((count, false))
 }

@@ -9,6 +9,7 @@ mod error;
 pub mod export;
 mod first;
 mod grid;
+pub mod marks;
 pub mod markup;
 mod options;
 pub mod page;

@@ -4,11 +4,19 @@
   const every = (selector, within = document) => [...within.querySelectorAll(selector)];
   sortable(document);
   copyable(document);
+  const element = (name, attributes, ...children) => {
+    const made = document.createElement(name);
+    Object.assign(made, attributes);
+    made.append(...children);
+    return made;
+  };
 
   // A link opens the part that it leads to; what stands behind a ? chooses samples.
   const part = () => {
     const [id, chosen] = location.hash.slice(1).split("?");
     const target = at(id);
+    document.querySelector("main > .problem.lost")?.remove();
+    if (id && !target) document.querySelector("main").prepend(element("p", { className: "problem lost" }, `This report has no part ${id}.`));
     if (target instanceof HTMLDetailsElement) target.open = true;
     if (id === "samples" && chosen !== undefined) select(new URLSearchParams(chosen));
     target?.scrollIntoView();
@@ -73,21 +81,28 @@
     // Characters that turn the direction of the text would turn the words around it, too.
     return JSON.parse((await new Response(stream).text()).replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd"));
   };
-  const element = (name, attributes, ...children) => {
-    const made = document.createElement(name);
-    Object.assign(made, attributes);
-    made.append(...children);
-    return made;
-  };
   const marked = (text, words) => {
     const start = words ? text.toLowerCase().indexOf(words) : -1;
     if (start < 0) return [text];
     return [text.slice(0, start), element("mark", {}, text.slice(start, start + words.length)), text.slice(start + words.length)];
   };
   const chosenValue = (id) => at(id)?.value ?? "";
+  // Rows that answered an item differently than the row at hand did, where flips are listed.
+  let other = new Map();
   const search = () => {
     if (!rows) return;
     const words = at("search").value.trim().toLowerCase();
+    const flips = rows.flips[Number(chosenValue("flips") || -1)];
+    for (const id of ["run", "outcome", "by"]) if (at(id)) at(id).disabled = flips !== undefined;
+    other = new Map(flips?.rows);
+    const has = (i) => [rows.items.words[rows.item[i]], texts.question[rows.item[i]], texts.gold[rows.item[i]], texts.completion[i]].some((text) => text.toLowerCase().includes(words));
+    if (flips) {
+      const [task, length] = [chosenValue("task"), chosenValue("length")];
+      const is = (i) => chosen.run.has(String(rows.run[i])) && chosen.task.has(rows.tasks.words[rows.task[i]]);
+      const of = (i) => (task === "" || rows.task[i] === Number(task)) && (length === "" || rows.covariate[i] === Number(length));
+      found = flips.rows.filter(([i, j]) => is(i) && chosen.run.has(String(rows.run[j])) && of(i) && (!words || has(i) || has(j))).map(([i]) => i);
+      return;
+    }
     const [run, task, length, outcome] = ["run", "task", "length", "outcome"].map(chosenValue);
     const wanted = (i) => {
       if (!chosen.run.has(String(rows.run[i])) || !chosen.task.has(rows.tasks.words[rows.task[i]])) return false;
@@ -96,9 +111,7 @@
       if (length !== "" && rows.covariate[i] !== Number(length)) return false;
       if (outcome === "wrong" && rows.outcome[i] === 0) return false;
       if (outcome !== "" && outcome !== "wrong" && rows.outcome[i] !== Number(outcome)) return false;
-      if (!words) return true;
-      const item = rows.item[i];
-      return [rows.items.words[item], texts.question[item], texts.gold[item], texts.completion[i]].some((text) => text.toLowerCase().includes(words));
+      return !words || has(i);
     };
     found = rows.run.map((_, i) => i).filter(wanted);
     const by = at("by").value;
@@ -108,15 +121,32 @@
   const name = (i) => `${rows.items.words[rows.item[i]]}${rows.sample[i] ? ` \u00b7 ${rows.sample[i]}` : ""}`;
   const id = (i) => `${rows.items.words[rows.item[i]]}${rows.sample[i] ? `~${rows.sample[i]}` : ""}`;
   const label = (i) => (rows.runs.length > 1 ? [element("span", { className: `swatch s${rows.run[i] % Number(root.dataset.styles)}`, title: rows.runs[rows.run[i]] })] : []);
+  // An answer in its parts: thinking is folded, what a scorer read is marked.
+  const answer = (i, words) => {
+    const text = texts.completion[i];
+    // Files of outcomes have no texts.
+    if (text === "" && rows.tokens[i] > 0) return element("pre", { className: "completion dim" }, "(not stored)");
+    const parts = [];
+    const lengths = rows.parts[i].length ? rows.parts[i] : [text.length, 0];
+    for (let part = 0, from = 0; part < lengths.length; part += 2) {
+      const piece = text.slice(from, from += lengths[part]);
+      const kind = rows.marks.words[lengths[part + 1]];
+      if (kind === "") parts.push(...marked(piece, words));
+      else if (lengths[part + 1] === 1) parts.push(element("details", { className: "thinking", open: Boolean(words) && piece.toLowerCase().includes(words) }, element("summary", {}, `thinking, ${piece.length} characters`), ...marked(piece, words)));
+      else parts.push(element("mark", { title: `read by ${kind}` }, piece, element("sup", {}, kind)));
+    }
+    return element("pre", { className: "completion" }, ...parts);
+  };
+  const block = (title, text, words) => [element("h2", {}, title), element("pre", {}, ...marked(text, words))];
+  const question = (i, words) => block("Question", texts.question[rows.item[i]] || "(the question can not be had without the suite's data)", words);
   // A sample as the viewer shows it.
   const sample = (i, words) => {
     const item = rows.item[i];
-    const block = (title, text) => [element("h2", {}, title), element("pre", {}, ...marked(text, words))];
     const read = (scorer, bit) => {
       const right = Math.floor(rows.matched[i] / 2 ** bit) % 2 === 1;
-      return element("tr", {}, element("th", { scope: "row" }, scorer), element("td", {}, element("span", { className: `badge ${right ? "good" : "bad"}` }, right ? "right" : "wrong")));
+      const decides = rows.decide[rows.run[i]].includes(bit) ? [" ", element("small", {}, "decides")] : [];
+      return element("tr", {}, element("th", { scope: "row" }, scorer, ...decides), element("td", {}, element("span", { className: `badge ${right ? "good" : "bad"}` }, right ? "right" : "wrong")));
     };
-    const answer = element("pre", { className: "completion" }, ...marked(texts.completion[i], words));
     const scorers = rows.scorers.words.map(read);
     const facts = [["run", rows.runs[rows.run[i]]], ["task", rows.task_labels[rows.task[i]]], ["tokens", rows.tokens[i]]];
     if (rows.covariate[i] >= 0) facts.push(rows.covariates.words[rows.covariate[i]].split(/=(.*)/s).slice(0, 2));
@@ -124,36 +154,57 @@
     if (rows.truncated[i]) facts.push(["end", "cut off by the token budget"]);
     return element("article", { className: "sample" },
       element("h1", { className: "item" }, badge(i), ` ${name(i)}`),
-      ...block("Question", texts.question[item] || "(the question can not be had without the suite's data)"),
-      element("div", { className: "answers" }, element("div", {}, ...block("Expected", texts.gold[item])), element("div", {}, ...block("Read", texts.extracted[i] ?? "(nothing)"))),
-      element("h2", {}, rows.ms[i] < 0 ? "No answer" : "Answer"), answer,
+      ...question(i, words),
+      element("div", { className: "answers" }, element("div", {}, ...block("Expected", texts.gold[item] || "(not stored)", words)), element("div", {}, ...block("Read", texts.extracted[i] ?? "(nothing)", words))),
+      element("h2", {}, rows.ms[i] < 0 ? "No answer" : "Answer"), answer(i, words),
       ...(scorers.length ? [element("table", {}, element("tbody", {}, ...scorers))] : []),
       element("dl", { className: "facts" }, ...facts.flatMap(([fact, value]) => [element("dt", {}, fact), element("dd", {}, String(value))])));
+  };
+  // Two runs' answers to one item, side by side, as the viewer shows them.
+  const pair = (both, words) => {
+    const side = (i) => element("section", {}, element("h2", {}, ...label(i), `${rows.runs[rows.run[i]]} `, badge(i)), element("p", { className: "dim" }, `read: ${texts.extracted[i] ?? "nothing"}`), answer(i, words));
+    const differ = texts.question[rows.item[both[0]]] !== texts.question[rows.item[both[1]]] ? [element("p", { className: "problem" }, `another question: ${texts.question[rows.item[both[1]]]}`)] : [];
+    return element("article", { className: "sample" }, element("h1", { className: "item" }, name(both[0])), ...question(both[0], words), ...block("Expected", texts.gold[rows.item[both[0]]] || "(not stored)", words), ...differ, element("div", { className: "answers" }, ...both.map(side)));
   };
   const detail = at("detail");
   const nothing = [...detail.childNodes];
   // The choice is in the address, so that a link to it can be sent.
   const parameters = () => {
-    const words = { run: at("run")?.value, task: chosenValue("task") && rows.tasks.words[chosenValue("task")], covariate: chosenValue("length") && rows.covariates.words[chosenValue("length")],
-      outcome: chosenValue("outcome") && (rows.outcomes.words[chosenValue("outcome")] ?? "wrong"), q: at("search").value.trim() };
+    const flips = rows.flips[Number(chosenValue("flips") || -1)];
+    const words = { right: flips && String(flips.right), wrong: flips && String(flips.wrong), run: !flips && at("run")?.value, task: chosenValue("task") && rows.tasks.words[chosenValue("task")], covariate: chosenValue("length") && rows.covariates.words[chosenValue("length")],
+      outcome: !flips && chosenValue("outcome") && (rows.outcomes.words[chosenValue("outcome")] ?? "wrong"), q: at("search").value.trim() };
     return new URLSearchParams(Object.entries(words).filter(([, value]) => value));
   };
   const walk = walking({
     list: at("list"),
     detail,
     address: (line) => `samples?${new URLSearchParams([...parameters(), ["item", line.dataset.id]])}`,
-    show: (line) => sample(Number(line.dataset.index), at("search").value.trim().toLowerCase()),
+    show: (line) => {
+      const [i, words] = [Number(line.dataset.index), at("search").value.trim().toLowerCase()];
+      return other.has(i) ? pair([i, other.get(i)], words) : sample(i, words);
+    },
   });
+  // Of a question what other questions of its task do not have; of a long one the end, where what is asked stands.
+  const varying = (i) => {
+    const text = texts.question[rows.item[i]].trim().replace(/\s+/g, " ");
+    const [start, end] = rows.shared[rows.task[i]];
+    const kept = text.slice(start, text.length - end).trim();
+    const from = Math.max(0, kept.length - LONGEST);
+    return `${start || from ? "\u2026 " : ""}${kept.slice(from)}${end ? " \u2026" : ""}`;
+  };
+  const said = (i, words) => marked(texts.completion[i].slice(0, LONGEST), words);
   const draw = () => {
     if (!rows) return;
     const words = at("search").value.trim().toLowerCase();
-    at("count").textContent = `${found.length} of ${rows.run.length} samples`;
+    at("count").textContent = other.size ? `${found.length} of ${other.size} items` : `${found.length} of ${rows.run.length} samples`;
     const lines = found.slice(first, first + PAGE).map((i) => {
       const item = rows.item[i];
       const line = element("a", { className: "line", role: "button", tabIndex: 0, onkeydown: (event) => { if (event.key === "Enter") line.click(); } },
-        element("span", { className: "head" }, ...label(i), badge(i), " ", element("small", {}, name(i))),
-        element("span", { className: "question" }, ...marked((texts.question[item] || rows.items.words[item]).slice(0, LONGEST), words)),
-        element("span", { className: "answer" }, element("b", {}, texts.gold[item]), " \u00b7 ", ...marked(texts.completion[i].slice(0, LONGEST), words)));
+        element("span", { className: "head" }, ...(other.has(i) ? [] : [...label(i), badge(i), " "]), element("small", {}, name(i))),
+        element("span", { className: "question" }, ...marked(varying(i) || rows.items.words[item], words)),
+        ...(other.has(i)
+          ? [element("span", { className: "answer" }, element("b", {}, texts.gold[item])), element("span", { className: "both" }, ...[i, other.get(i)].map((one) => element("span", { className: "answer" }, ...label(one), ...said(one, words))))]
+          : [element("span", { className: "answer" }, element("b", {}, texts.gold[item]), " \u00b7 ", ...said(i, words))]));
       line.dataset.index = i;
       line.dataset.id = id(i);
       return line;
@@ -173,13 +224,18 @@
   let asked = null;
   const select = (words) => {
     if (!rows) { asked = words; return; }
-    const missing = [];
+    const known = ["right", "wrong", "run", "task", "covariate", "outcome", "q", "item"];
+    const missing = [...words.keys()].filter((name) => !known.includes(name)).map((name) => `${name} ${words.get(name)}`);
     const index = (list, name) => {
       const word = words.get(name);
       const found = word === null ? -1 : list.indexOf(word);
       if (word !== null && found < 0) missing.push(`${name} ${word}`);
       return found < 0 ? "" : String(found);
     };
+    const [right, wrong] = [words.get("right"), words.get("wrong")];
+    const flips = rows.flips.findIndex((flips) => String(flips.right) === right && String(flips.wrong) === wrong);
+    if (flips < 0 && (right !== null || wrong !== null)) missing.push(`right in ${right} and wrong in ${wrong}`);
+    at("flips").value = flips < 0 ? "" : String(flips);
     if (at("run")) at("run").value = index(rows.runs.map((_, index) => String(index)), "run");
     at("task").value = index(rows.tasks.words, "task");
     at("length").value = index(rows.covariates.words, "covariate");
@@ -197,7 +253,7 @@
   let waiting = 0;
   at("search").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(() => show(0), 200); });
   at("browser").addEventListener("submit", (event) => event.preventDefault());
-  for (const id of ["run", "task", "length", "outcome", "by"]) at(id)?.addEventListener("change", () => { show(0); if (walk.beside()) walk.choose(0, false); });
+  for (const id of ["run", "flips", "task", "length", "outcome", "by"]) at(id)?.addEventListener("change", () => { show(0); if (walk.beside()) walk.choose(0, false); });
   at("back").addEventListener("click", () => { first = Math.max(0, first - PAGE); draw(); });
   const next = () => { if (first + PAGE < found.length) { first += PAGE; draw(); return true; } return false; };
   at("next").addEventListener("click", next);
@@ -230,6 +286,8 @@
     const option = (value, text) => element("option", { value }, text);
     at("outcome").append(option("", "every outcome"), option("wrong", `wrong or no answer (${rows.run.length - counts[0]})`),
       ...rows.outcomes.words.map((word, index) => option(String(index), `${word} (${counts[index]})`)));
+    at("flips").append(...rows.flips.map((flips, index) => option(String(index), `${flips.rows.length}: ${rows.runs[flips.right]} ${flips.counts ? `right, ${rows.runs[flips.wrong]} wrong` : `higher than ${rows.runs[flips.wrong]}`}`)));
+    at("flips").hidden = rows.flips.length === 0;
     at("task").append(...rows.task_labels.map((label, index) => option(String(index), label)));
     at("length").append(...rows.covariates.words.map((word, index) => option(String(index), word.replace("=", " "))));
     at("task").hidden = rows.tasks.words.length < 2;

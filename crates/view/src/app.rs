@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Query, State};
-use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use earnest_results::store::Store;
 use earnest_serve::http::Connections;
@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::failed::Failed;
 use crate::limits::PAGE_BYTES;
+use crate::shape::path_segment;
 use crate::work::{Asked, Kind, Threads};
 
 /// State shared by all requests.
@@ -54,6 +55,12 @@ impl<T: Parameters> FromRequestParts<Arc<App>> for Asks<T> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        let given: Result<Query<Vec<(String, String)>>, _> = Query::try_from_uri(&parts.uri);
+        let known = |name: &str| T::TAKE.iter().any(|(known, _)| *known == name);
+        if let Some((name, _)) = given.iter().flat_map(|Query(given)| given).find(|(name, _)| !known(name)) {
+            let message = format!("there is no `{name}` in the address of this page; it takes {}", takes::<T>());
+            return Err(app.failure(Failed::bad_request(message)));
+        }
         match Query::try_from_uri(&parts.uri) {
             Ok(Query(given)) => Ok(Asks(given)),
             Err(rejection) => Err(app.failure(Failed::bad_request(wrong_parameter::<T>(&rejection.body_text())))),
@@ -75,8 +82,13 @@ fn wrong_parameter<T: Parameters>(reason: &str) -> String {
             return format!("the value of `{name}` in the address is wrong: it takes {takes}");
         }
     }
+    format!("what stands behind the ? of the address cannot be read; this page takes {}", takes::<T>())
+}
+
+/// Names of a page's parameters with what each takes.
+fn takes<T: Parameters>() -> String {
     let names: Vec<String> = T::TAKE.iter().map(|(name, takes)| format!("`{name}` ({takes})")).collect();
-    format!("what stands behind the ? of the address cannot be read; this page takes {}", names.join(", "))
+    names.join(", ")
 }
 
 /// A page: the template and what it shows.
@@ -129,6 +141,7 @@ impl App {
                 status: StatusCode::INTERNAL_SERVER_ERROR,
                 message: "this page failed, which is an error in earnest".to_owned(),
                 hint: None,
+                lacks_run: false,
             })
         })
     }
@@ -164,27 +177,56 @@ impl App {
                 status: StatusCode::UNPROCESSABLE_ENTITY,
                 message: format!("this page would be larger than {} MiB", PAGE_BYTES >> 20),
                 hint: Some("`earnest samples RUN` and `earnest export RUN` have all of it.".to_owned()),
+                lacks_run: false,
             }),
             Ok(()) => Ok(String::from_utf8_lossy(&page.bytes).into_owned()),
             Err(error) => Err(Failed {
                 status: StatusCode::INTERNAL_SERVER_ERROR,
                 message: format!("the page cannot be made: {error:#}"),
                 hint: None,
+                lacks_run: false,
             }),
         }
     }
 
+    /// Answers with a page that says what failed; [`App::leading_back`] writes it, which knows where it is.
     pub fn failure(&self, failed: Failed) -> Response {
-        let Failed { status, message, hint } = failed;
-        let context = json!({"title": "Not available", "message": message, "hint": hint});
-        match self.render("error.html", from_serialize(context)) {
-            Ok(html) if status == StatusCode::SERVICE_UNAVAILABLE => {
-                (status, [(RETRY_AFTER, "1")], Html(html)).into_response()
+        let mut response = failed.status.into_response();
+        response.extensions_mut().insert(failed);
+        response
+    }
+
+    /// Writes the page of a failure, with the ways back from its address: to the run or the comparison it is of, and to all runs.
+    pub fn leading_back(&self, address: &Uri, response: Response) -> Response {
+        let Some(failed) = response.extensions().get::<Failed>() else { return response };
+        let Failed { status, message, hint, lacks_run } = failed;
+        let mut parts = address.path().strip_prefix(&self.base).into_iter().flat_map(|rest| rest.split('/'));
+        let back = match (parts.next(), parts.next()) {
+            _ if *lacks_run => None,
+            // The page of a run leads to itself where it was asked for a part of it.
+            (Some("run"), Some(run)) if parts.next().is_some() || address.query().is_some() => {
+                Some(("The run", format!("run/{run}")))
             }
-            Ok(html) => (status, Html(html)).into_response(),
+            (Some("compare" | "pair"), None) => compared(address).map(|both| ("The comparison", both)),
+            _ => None,
+        };
+        let context = json!({"title": "Not available", "message": message, "hint": hint, "back": back});
+        match self.render("error.html", from_serialize(context)) {
+            Ok(html) if *status == StatusCode::SERVICE_UNAVAILABLE => {
+                (*status, [(RETRY_AFTER, "1")], Html(html)).into_response()
+            }
+            Ok(html) => (*status, Html(html)).into_response(),
             Err(failed) => (failed.status, failed.message).into_response(),
         }
     }
+}
+
+/// Address of the comparison of the two runs that an address names beside other parameters.
+fn compared(address: &Uri) -> Option<String> {
+    let Query(given): Query<Vec<(String, String)>> = Query::try_from_uri(address).ok()?;
+    let run = |name: &str| given.iter().find(|(known, _)| known == name).map(|(_, run)| path_segment(run));
+    let both = run("a").zip(run("b")).filter(|_| given.len() > 2);
+    both.map(|(a, b)| format!("compare?a={a}&b={b}"))
 }
 
 /// A page while it is written, up to [`PAGE_BYTES`].

@@ -38,9 +38,6 @@ pub(crate) const SHORT_TEXT_BYTES: usize = 16 << 10;
 /// Tokens that are shown one by one, of a prompt and of an answer.
 pub(crate) const TOKENS: usize = 50_000;
 
-/// Readings that are marked in a completion.
-pub(crate) const MARKS: usize = 100;
-
 /// Takes the first of some values, and says how many there are beside them, `what` they are and how to see them.
 pub(crate) fn first<T>(
     all: impl IntoIterator<Item = T>,

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
@@ -15,7 +15,8 @@ use earnest_report::markup::{self, SCRIPT, STYLE};
 use earnest_serve::http::{Connections, Place, hosts, is_loopback};
 use minijinja::Environment;
 
-use crate::app::App;
+use crate::app::{App, Shared};
+use crate::failed::Failed;
 use crate::pages::{compare, differences, leaderboard, run, sample, samples};
 use crate::shape;
 use crate::work::Threads;
@@ -36,6 +37,14 @@ pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections
     let fixed = |kind: &'static str, content: &'static str| {
         get(async move || ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=600")], content))
     };
+    let here = Arc::clone(&app);
+    let leading_back = from_fn(move |request: Request, next: Next| {
+        let app = Arc::clone(&here);
+        async move {
+            let address = request.uri().clone();
+            app.leading_back(&address, next.run(request).await)
+        }
+    });
     Router::new()
         .route(&at(""), get(leaderboard::page))
         .route(&at("differences"), get(differences::page))
@@ -50,12 +59,19 @@ pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections
         .route(&at("pair"), get(compare::pair))
         .route(&at("view.css"), fixed("text/css; charset=utf-8", &STYLE))
         .route(&at("view.js"), fixed("text/javascript; charset=utf-8", &ALL))
+        .route(&at("{*rest}"), get(nothing))
+        .route_layer(leading_back)
         .fallback(async || {
             (StatusCode::NOT_FOUND, "There is no such page. `earnest view` printed the address of the first one.\n")
         })
         .layer(from_fn(check_host))
         .layer(map_response(secure))
         .with_state(app)
+}
+
+/// Says that there is no such page; below the token, where it tells nobody anything.
+async fn nothing(State(app): Shared) -> Response {
+    app.failure(Failed::not_found("there is no such page"))
 }
 
 /// Refuses names that a page of somebody else could have pointed at this machine. While a page is made, its connection is not closed for

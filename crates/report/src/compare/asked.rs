@@ -1,5 +1,5 @@
 //! An item that two runs answered: question, expected answer and both answers.
-use crate::ReportError;
+use crate::{Flip, ReportError};
 use earnest_eval::samples::each_asked;
 use earnest_results::store::{Filter, RunRecord, Store};
 use earnest_results::{Origin, Sample};
@@ -14,6 +14,8 @@ const BEGINNING: usize = 60;
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct AskedOfBoth {
     pub item: String,
+    /// Ids in the baseline and in the run.
+    pub ids: [String; 2],
     pub question: String,
     /// Expected answer.
     pub target: String,
@@ -21,15 +23,15 @@ pub struct AskedOfBoth {
     pub answers: [String; 2],
 }
 
-/// Returns the question and the answers of an item as `scorer` reads them, or each run's own one; none if one of the runs does not have it
-/// under this id.
+/// Returns the question and the answers of a flip as `scorer` reads them, or each run's own one; none if one of the runs does not have them.
 pub fn asked_of_both(
     store: &Store,
     runs: &[RunRecord; 2],
-    item: &str,
+    flip: &Flip,
     scorer: Option<&str>,
 ) -> Result<Option<AskedOfBoth>, ReportError> {
-    let of = |run: &RunRecord| -> Result<Option<(String, Sample)>, ReportError> {
+    let ids = flip.ids();
+    let of = |run: &RunRecord, item: &str| -> Result<Option<(String, Sample)>, ReportError> {
         let filter = Filter { item: Some(item.to_owned()), ..Filter::default() };
         let mut found = None;
         each_asked(store, run, filter, 1, |asked| {
@@ -39,7 +41,9 @@ pub fn asked_of_both(
         })?;
         Ok(found)
     };
-    let (Some((question, mine)), Some((_, theirs))) = (of(&runs[0])?, of(&runs[1])?) else { return Ok(None) };
+    let (Some((question, mine)), Some((_, theirs))) = (of(&runs[0], ids[0])?, of(&runs[1], ids[1])?) else {
+        return Ok(None);
+    };
     let answers = [&mine, &theirs].map(|sample| {
         let score = sample.score.as_ref();
         let answer = match scorer {
@@ -51,7 +55,8 @@ pub fn asked_of_both(
         let answer = answer.or_else(whole).filter(|answer| !answer.trim().is_empty());
         answer.map_or_else(|| "nothing".to_owned(), |answer| shortened(&answer))
     });
-    Ok(Some(AskedOfBoth { item: item.to_owned(), question, target: shortened(&mine.gold), answers }))
+    let ids = ids.map(str::to_owned);
+    Ok(Some(AskedOfBoth { item: flip.item.clone(), ids, question, target: shortened(&mine.gold), answers }))
 }
 
 /// A text on one line, its middle left out if it is long.

@@ -1,15 +1,18 @@
 //! Samples as columns for the page's script.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
 use super::ReportRun;
 use super::figures::heats;
 use super::run::{RIGHT, latency, outcome};
+use crate::Comparison;
+use crate::marks::{Piece, one_line, pieces, readings, shared};
 use crate::plot::number;
-use earnest_tasks::suite::registry::task_label;
+use earnest_results::{Sample, suites};
+use earnest_tasks::suite::registry::{samples_of_row, task_label};
 
-/// Length in characters beyond which completions are shortened in the middle.
+/// Length in characters beyond which parts of completions are shortened in the middle.
 const LONGEST: usize = 6_000;
 
 /// Interned strings.
@@ -37,11 +40,17 @@ struct Rows {
     runs: Vec<String>,
     tasks: Words,
     task_labels: Vec<String>,
+    /// Of each task the characters at the beginning and at the end of a question, on one line, that all of its questions share.
+    shared: Vec<[usize; 2]>,
     outcomes: Words,
     /// Covariates that the columns of heat maps are, each with a value: `length=3`.
     covariates: Words,
     items: Words,
     scorers: Words,
+    /// Scorers of each run that decide.
+    decide: Vec<Vec<usize>>,
+    /// Kinds of parts of an answer: nothing to say, thinking, and the scorers that read it.
+    marks: Words,
     run: Vec<usize>,
     task: Vec<usize>,
     /// Index of the covariate, -1 where a sample has none.
@@ -55,6 +64,20 @@ struct Rows {
     truncated: Vec<u8>,
     /// Bit set of the scorers by which the sample is correct.
     matched: Vec<u64>,
+    /// Parts of the answer, each with its length (in UTF-16 code units, as scripts count) and the index of its kind; empty for a single
+    /// part of which there is nothing to say.
+    parts: Vec<Vec<usize>>,
+    flips: Vec<Flips>,
+}
+
+/// Items that one of two runs has right and the other wrong: rows of their first samples, of that run and of the other.
+#[derive(Debug, Serialize)]
+struct Flips {
+    right: usize,
+    wrong: usize,
+    /// True of right and wrong answers; else one run's score is higher.
+    counts: bool,
+    rows: Vec<[usize; 2]>,
 }
 
 /// A text or a placeholder for one.
@@ -70,7 +93,7 @@ enum Text {
 /// Returns columns and texts as JSON. Samples are ordered by cluster, item and run, and the texts are one list in that order
 /// (question and expected answer at the first sample of an item, then each sample's answer or message and the extracted answer),
 /// so that similar texts are within the 32 KiB window of deflate.
-pub fn data(runs: &[ReportRun]) -> (String, String) {
+pub fn data(runs: &[ReportRun], comparisons: &[Comparison]) -> (String, String) {
     let mut order: Vec<(usize, usize)> = Vec::new();
     for (run, one) in runs.iter().enumerate() {
         order.extend((0..one.samples.len()).map(|sample| (run, sample)));
@@ -89,6 +112,10 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
     }
     let covariates: Vec<Option<String>> = runs.iter().map(|run| columns(run, &mut rows.covariates)).collect();
     rows.outcomes.index(RIGHT);
+    rows.marks.index("");
+    rows.marks.index("thinking");
+    let chosen: Vec<Vec<String>> = runs.iter().map(|run| suites::chosen(&run.document.manifest.settings)).collect();
+    let mut first: HashMap<(usize, &str), usize> = HashMap::new();
     for at in &order {
         let (sample, run, _) = row(at);
         let suite = &runs[run].document.manifest.settings.suite;
@@ -100,6 +127,7 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
             texts.push(Text::Words(question.to_owned()));
             texts.push(Text::Words(sample.gold.clone()));
         }
+        first.entry((run, &sample.item)).or_insert(rows.run.len());
         rows.run.push(run);
         rows.task.push(rows.tasks.index(&sample.task));
         let covariate =
@@ -121,12 +149,9 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
             }
         }
         rows.matched.push(bits);
-        let answer = match (&sample.completion, &sample.failure) {
-            (Some(_), _) => cut(&sample.completion_text()),
-            (None, Some(failure)) => failure.message.clone(),
-            (None, None) => String::new(),
-        };
+        let (answer, parts) = answer(sample, &runs[run], &chosen[run], &mut rows.marks);
         texts.push(Text::Words(answer));
+        rows.parts.push(parts);
         texts.push(match sample.score.as_ref().and_then(|score| score.answer.as_ref()) {
             Some(extracted) if *extracted == sample.gold => Text::Gold(1),
             Some(extracted) => Text::Words(extracted.clone()),
@@ -134,6 +159,9 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
         });
     }
     rows.task_labels = rows.tasks.words.iter().map(|task| task_label(task).into_owned()).collect();
+    rows.shared = shared_by_task(runs, &rows.tasks.words);
+    rows.decide = chosen.iter().map(|names| names.iter().map(|name| rows.scorers.index(name)).collect()).collect();
+    rows.flips = flips(runs, comparisons, &first);
     for name in &mut rows.items.words {
         // Only the id is shown.
         *name = name.split('\n').nth(1).unwrap_or_default().to_owned();
@@ -141,13 +169,87 @@ pub fn data(runs: &[ReportRun]) -> (String, String) {
     (json(&rows), json(&texts))
 }
 
-/// The covariate of a run by which its samples are found; adds the values that are columns of its heat map.
-fn columns(run: &ReportRun, known: &mut Words) -> Option<String> {
-    let first = heats(run).into_iter().next();
-    let Some(name) = first.as_ref().and_then(|map| map.covariate.clone()) else {
-        return run.samples.iter().any(|sample| sample.covariates.contains_key("length")).then(|| "length".to_owned());
+/// The answer of a sample, or why there is none, and its parts. Long parts are shortened each by itself, so that no thinking hides the
+/// answer behind it.
+fn answer(sample: &Sample, run: &ReportRun, chosen: &[String], marks: &mut Words) -> (String, Vec<usize>) {
+    let (text, found) = match (&sample.completion, &sample.failure) {
+        (Some(_), _) if sample.likelihoods().is_some() => (cut(&sample.completion_text()), Vec::new()),
+        (Some(_), _) => {
+            let text = sample.completion_text();
+            let found = pieces(&text, run.document.manifest.opened_thinking(), &readings(sample, chosen));
+            let found = found.into_iter().map(|piece| Piece { text: cut(&piece.text), ..piece });
+            let found: Vec<Piece> = found.collect();
+            (found.iter().map(|piece| piece.text.as_str()).collect(), found)
+        }
+        (None, Some(failure)) => (failure.message.clone(), Vec::new()),
+        (None, None) => (String::new(), Vec::new()),
     };
-    for column in first.iter().flat_map(|map| &map.panels).flat_map(|panel| &panel.columns) {
+    let mut kind = |piece: &Piece| match piece.scorers.as_slice() {
+        [] => marks.index(if piece.kind == "thinking" { piece.kind } else { "" }),
+        scorers => marks.index(&scorers.join(", ")),
+    };
+    let parts: Vec<usize> = found.iter().flat_map(|piece| [piece.text.encode_utf16().count(), kind(piece)]).collect();
+    let is_plain = parts.chunks(2).all(|part| part[1] == 0);
+    (text, if is_plain { Vec::new() } else { parts })
+}
+
+/// Of each task what its questions share, in UTF-16 code units.
+fn shared_by_task(runs: &[ReportRun], tasks: &[String]) -> Vec<[usize; 2]> {
+    let mut questions: HashMap<&str, Vec<String>> = HashMap::new();
+    let mut known: HashSet<&str> = HashSet::new();
+    for run in runs {
+        for sample in &run.samples {
+            let question = run.questions.get(&sample.item).unwrap_or_default();
+            if known.insert(question) {
+                questions.entry(&sample.task).or_default().push(one_line(question));
+            }
+        }
+    }
+    let of_task = |task: &String| {
+        let questions: Vec<&str> = questions.get(task.as_str()).into_iter().flatten().map(String::as_str).collect();
+        let (start, end) = shared(&questions);
+        let units = |part: &str| part.encode_utf16().count();
+        questions.first().map_or([0, 0], |one| [units(&one[..start]), units(&one[one.len() - end..])])
+    };
+    tasks.iter().map(of_task).collect()
+}
+
+/// Flips of every comparison as rows, those that the run has right first; items that the runs have under other ids are left out.
+fn flips(runs: &[ReportRun], comparisons: &[Comparison], first: &HashMap<(usize, &str), usize>) -> Vec<Flips> {
+    let index = |label: &str| runs.iter().position(|run| run.label == label);
+    let pairs = comparisons.iter().filter_map(|one| Some((one, index(&one.baseline)?, index(&one.run)?)));
+    let both = pairs.flat_map(|(one, base, run)| {
+        [(run, base), (base, run)].map(|(right, wrong)| {
+            let mine = one.flips.iter().filter(|flip| (flip.run > flip.baseline) == (right == run));
+            let rows = mine.filter_map(|flip| {
+                let [mine, theirs] = flip.ids();
+                let row = |run| first.get(&(run, if run == base { mine } else { theirs })).copied();
+                Some([row(right)?, row(wrong)?])
+            });
+            Flips { right, wrong, counts: one.right_or_wrong, rows: rows.collect() }
+        })
+    });
+    both.filter(|flips| !flips.rows.is_empty()).collect()
+}
+
+/// The covariate of a run by which its samples are found: that of its heat map's columns, else that of the parts of tasks in its summary, else
+/// the length.
+pub(super) fn covariate(run: &ReportRun) -> Option<String> {
+    let settings = &run.document.manifest.settings;
+    let of_columns = heats(run).into_iter().next().and_then(|map| map.covariate);
+    let of_rows = || {
+        let mut rows = run.document.summary.rows.iter();
+        rows.find_map(|row| samples_of_row(&settings.suite, &settings.suite_options, &row.name)?.covariate)
+    };
+    let length = || run.samples.iter().any(|sample| sample.covariates.contains_key("length")).then_some("length");
+    of_columns.or_else(|| of_rows().map(|(name, _)| name).or_else(length).map(str::to_owned))
+}
+
+/// Adds the values of the covariate that are columns of the run's heat map, in their order, and returns its name.
+fn columns(run: &ReportRun, known: &mut Words) -> Option<String> {
+    let name = covariate(run)?;
+    let map = heats(run).into_iter().next().filter(|map| map.covariate.is_some());
+    for column in map.iter().flat_map(|map| &map.panels).flat_map(|panel| &panel.columns) {
         known.index(&format!("{name}={column}"));
     }
     Some(name)

@@ -117,7 +117,7 @@ pub fn page(runs: &[ReportRun], comparisons: &[Comparison], chapters: &[Chapter]
     );
     body.part("samples", "Samples", "Samples", "", sections::samples(runs)?);
     body.part("provenance", "Repeat", "Settings and how to repeat this", "", sections::provenance(runs)?);
-    let (rows, texts) = data(runs);
+    let (rows, texts) = data(runs, comparisons);
     let samples: usize = runs.iter().map(|run| run.samples.len()).sum();
     framed(&Frame {
         title: &format!("{} \u{b7} earnest", sections::title(runs)),

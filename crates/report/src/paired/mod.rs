@@ -103,10 +103,20 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Flip {
     pub item: String,
+    /// Ids of its first items in the baseline and in the run, unless both are `item`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<[String; 2]>,
     pub task: String,
     /// Shares of right answers.
     pub baseline: f64,
     pub run: f64,
+}
+
+impl Flip {
+    /// Returns the ids of its first items in the baseline and in the run.
+    pub fn ids(&self) -> [&str; 2] {
+        self.items.as_ref().map_or([&self.item; 2], |ids| ids.each_ref().map(String::as_str))
+    }
 }
 
 /// Compares runs with the first one. The p values of the runs are one Holm family, those of all tasks another, those of all
@@ -145,6 +155,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         .filter(|pair| pair.change() != 0.0)
         .map(|pair| Flip {
             item: pair.item.to_owned(),
+            items: pair.ids.iter().any(|id| *id != pair.item).then(|| pair.ids.map(str::to_owned)),
             task: pair.task().to_owned(),
             baseline: pair.baseline(),
             run: pair.run(),
@@ -407,6 +418,8 @@ mod tests {
         let found = compare(&names(2), &[first.clone(), second.clone()]).remove(0);
         assert_eq!((found.items, found.by_pair, found.items_by_pair), (3, 3, [3, 4]));
         assert_eq!((found.only_baseline, found.only_run, found.different_question), (1, 1, 0));
+        let ids: Vec<[&str; 2]> = found.flips.iter().map(Flip::ids).collect();
+        assert_eq!(ids, [["a1", "a1~noise"], ["a2", "a2~noise"]], "the answers that are shown");
         // a1 counts half for its two kinds; a2 and a3 are one cluster, as in the baseline.
         assert!((found.overall.difference - (-0.5 - 1.0) / 3.0).abs() < 1e-12, "{:?}", found.overall);
         assert_eq!((found.overall.clusters, found.overall.mcnemar_p), (2, None));

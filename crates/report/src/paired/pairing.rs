@@ -7,6 +7,8 @@ use earnest_results::scores::{ItemScore, Question, Scores, contains};
 pub(super) struct Pair<'a> {
     /// Id of the item or the original.
     pub(super) item: &'a str,
+    /// Ids of the first items of each run.
+    pub(super) ids: [&'a str; 2],
     pub(super) first: Vec<&'a ItemScore>,
     pub(super) second: Vec<&'a ItemScore>,
     /// True if one of the runs is another tool's log.
@@ -15,7 +17,7 @@ pub(super) struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     fn one(item: &'a str, first: &'a ItemScore, second: &'a ItemScore) -> Self {
-        Pair { item, first: vec![first], second: vec![second], of_logs: false }
+        Pair { item, ids: [item; 2], first: vec![first], second: vec![second], of_logs: false }
     }
 
     /// Task in the first run.
@@ -176,7 +178,8 @@ impl<'a> Pairing<'a> {
             match (&items[..], theirs.get(question).map(Vec::as_slice)) {
                 (_, None) => {}
                 ([(item, score)], Some([(other_item, other)])) => {
-                    pairs.push(Pair { of_logs: true, ..Pair::one(item, score, other) });
+                    let ids = [*item, *other_item];
+                    pairs.push(Pair { of_logs: true, ids, ..Pair::one(item, score, other) });
                     used[0].insert(item);
                     used[1].insert(other_item);
                     by_text += 1;
@@ -247,7 +250,8 @@ fn pairs_by_original<'a>(
         if let (Some((item, original)), Some(group)) = (first.items.get_key_value(name), theirs.remove(name)) {
             used[0].insert(item.as_str());
             used[1].extend(group.iter().map(|(id, _)| *id));
-            by_pair.push(Pair { item, first: vec![original], second: scores_of(&group), of_logs: false });
+            let ids = [item, group[0].0];
+            by_pair.push(Pair { item, ids, first: vec![original], second: scores_of(&group), of_logs: false });
         }
     }
     let originals: Vec<&str> = mine.keys().copied().filter(|name| second.items.contains_key(*name)).collect();
@@ -255,7 +259,8 @@ fn pairs_by_original<'a>(
         if let (Some((item, original)), Some(group)) = (second.items.get_key_value(name), mine.remove(name)) {
             used[0].extend(group.iter().map(|(id, _)| *id));
             used[1].insert(item.as_str());
-            by_pair.push(Pair { item, first: scores_of(&group), second: vec![original], of_logs: false });
+            let ids = [group[0].0, item];
+            by_pair.push(Pair { item, ids, first: scores_of(&group), second: vec![original], of_logs: false });
         }
     }
     for (name, group) in mine {
@@ -267,7 +272,8 @@ fn pairs_by_original<'a>(
         }
         used[0].extend(left.iter().map(|(id, _)| *id));
         used[1].extend(left_there.iter().map(|(id, _)| *id));
-        by_pair.push(Pair { item: name, first: scores_of(&left), second: scores_of(&left_there), of_logs: false });
+        let ids = [left[0].0, left_there[0].0];
+        by_pair.push(Pair { item: name, ids, first: scores_of(&left), second: scores_of(&left_there), of_logs: false });
     }
     by_pair
 }

@@ -1,4 +1,5 @@
 //! Names in addresses.
+use earnest_tasks::suite::registry::RowSamples;
 
 /// Escapes a text as one segment of a path or a value of a query (RFC 3986, unreserved characters stay).
 pub fn address_part(text: &str) -> String {
@@ -10,4 +11,11 @@ pub fn address_part(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// Parameters of the address of a row's samples.
+pub fn row_query(row: &RowSamples) -> String {
+    let covariate = row.covariate.as_ref().map(|(name, value)| address_part(&format!("{name}={value}")));
+    let covariate = covariate.map(|part| format!("&covariate={part}")).unwrap_or_default();
+    format!("task={}{covariate}", address_part(&row.task))
 }

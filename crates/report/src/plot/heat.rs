@@ -30,11 +30,21 @@ pub struct Heat {
 }
 
 impl Heat {
-    /// Address of the samples of a cell.
+    /// Address of the samples of a cell; limits are of all samples of a task.
     fn link(&self, task: Option<&String>, column: &str) -> Option<String> {
-        let (samples, covariate) = (self.samples.as_ref()?, self.covariate.as_ref()?);
-        let task = task.map_or_else(String::new, |task| format!("task={}&", address_part(task)));
-        Some(format!("{samples}{task}covariate={}", address_part(&format!("{covariate}={column}"))))
+        let covariate =
+            self.covariate.as_ref().map(|name| format!("covariate={}", address_part(&format!("{name}={column}"))));
+        let task = task.map(|task| format!("task={}", address_part(task)));
+        let parameters: Vec<String> = match self.shade {
+            Shade::Digits(_) => vec![task?],
+            Shade::Share | Shade::ErrorUpTo(_) => task.into_iter().chain([covariate?]).collect(),
+        };
+        Some(format!("{}{}", self.samples.as_ref()?, parameters.join("&")))
+    }
+
+    /// True if cells lead to their samples.
+    pub fn has_links(&self) -> bool {
+        self.samples.is_some() && (self.covariate.is_some() || matches!(self.shade, Shade::Digits(_)))
     }
 }
 

@@ -14,7 +14,7 @@ mod scale;
 mod stacked;
 mod svg;
 
-pub use address::address_part;
+pub use address::{address_part, row_query};
 pub use bars::{Bar, BarGroup, Bars, bars, bars_domain};
 pub use curves::{Curve, CurvePlot, Measure, curves};
 pub use drawing::{DrawingError, Format};

@@ -1,15 +1,21 @@
 //! Questions and prompts of stored runs, in packs that runs share.
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
+use std::ops::Range;
 use std::path::Path;
 
+use rayon::prelude::*;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::database::{RunRecord, Store, key};
-use super::pack::{Entry, PACK_ITEMS, Pack, Packed, Page};
+use super::pack::{Entry, PACK_ITEMS, Pack, PackDamage, Packed, Page};
 use super::row::seal;
 use crate::{RunError, Sample};
 use earnest_tasks::suite::{Item, Suite};
+
+/// Packs that are searched at once, on all cores.
+const PACKS_AT_ONCE: usize = 64;
 
 /// A stored question with its prompt.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,6 +136,30 @@ impl Store {
             numbers.try_fold(true, |whole, number| Ok(whole && known(number?)))
         };
         read().map_err(|source| self.error("read", source))
+    }
+
+    /// Returns ranges of the plan, in its order, outside of which no question has a text, so that only these need to be read; the whole plan
+    /// where not all questions are stored.
+    pub fn ranges_asking(&self, run: &RunRecord, text: &str) -> Result<Vec<Range<usize>>, RunError> {
+        if !self.has_questions(run)? {
+            return Ok(iter::once(0..usize::MAX).collect());
+        }
+        let samples = run.manifest.settings.samples.max(1) as usize;
+        let mut ranges = Vec::new();
+        let numbers: Vec<usize> = self.packs(run)?.into_keys().collect();
+        for numbers in numbers.chunks(PACKS_AT_ONCE) {
+            let packs = numbers.iter().map(|number| self.pack(run, *number)).collect::<Result<Vec<_>, _>>()?;
+            let found: Vec<Option<Result<bool, PackDamage>>> =
+                packs.par_iter().map(|pack| Some(pack.as_ref()?.questions.has(text))).collect();
+            for (number, found) in numbers.iter().zip(found) {
+                let found = found.unwrap_or(Ok(false));
+                if found.map_err(|damage| self.unreadable_questions(run, damage.to_string()))? {
+                    let start = number * PACK_ITEMS * samples;
+                    ranges.push(start..start + PACK_ITEMS * samples);
+                }
+            }
+        }
+        Ok(ranges)
     }
 
     /// Stores the questions at these indices in the plan, with their neighbours of the same pack, for a run whose prompts are

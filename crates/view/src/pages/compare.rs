@@ -2,6 +2,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use earnest_report::compare::{AskedOfBoth, asked_of_both, compare_runs};
+use earnest_report::marks::varying;
 use earnest_report::plot::Figure;
 use earnest_report::{Difference, Flip, comparison_figure, options};
 use earnest_results::scores::CompareSettings;
@@ -115,10 +116,14 @@ pub(crate) async fn page(State(app): Shared, Asks(Two { a, b, task, from }): Ask
         let flips = |is_gain: bool, title: String| -> Result<Flips, Failed> {
             let mine = || found.flips.iter().filter(is_listed).filter(|flip| (flip.run > flip.baseline) == is_gain);
             let mut shown = Vec::new();
+            let mut tasks: Vec<&str> = Vec::new();
             for flip in mine().skip(from).take(PAGE) {
                 asked.check()?;
-                shown.extend(asked_of_both(store, &runs, &flip.item, found.common_scorer())?);
+                let both = asked_of_both(store, &runs, flip, found.common_scorer())?;
+                tasks.extend(both.is_some().then_some(flip.task.as_str()));
+                shown.extend(both);
             }
+            varying(tasks.into_iter().zip(shown.iter_mut().map(|one: &mut AskedOfBoth| &mut one.question)).collect());
             Ok(Flips { title, number: mine().count() as u64, shown })
         };
         let title = |better: usize| match found.right_or_wrong {
@@ -159,6 +164,9 @@ pub(crate) struct OneItem {
     a: String,
     b: String,
     item: String,
+    /// Id in the second run, where it has another one.
+    #[serde(default)]
+    other: String,
     #[serde(default)]
     n: u32,
     /// Only the answers, for the list's side.
@@ -168,15 +176,19 @@ pub(crate) struct OneItem {
 
 impl Parameters for OneItem {
     const TAKE: &'static [(&'static str, &'static str)] =
-        &[("a", RUN), ("b", RUN), ("item", ITEM), ("n", NUMBER), ("bare", TRUTH)];
+        &[("a", RUN), ("b", RUN), ("item", ITEM), ("other", ITEM), ("n", NUMBER), ("bare", TRUTH)];
 }
 
 /// Shows the answers of two runs to one item.
-pub(crate) async fn pair(State(app): Shared, Asks(OneItem { a, b, item, n, bare }): Asks<OneItem>) -> Response {
+pub(crate) async fn pair(
+    State(app): Shared,
+    Asks(OneItem { a, b, item, other: there, n, bare }): Asks<OneItem>,
+) -> Response {
     app.page(Kind::Slow, move |store, asked| {
         let [one, other] = [record(store, &a)?, record(store, &b)?];
+        let there = if there.is_empty() { &item } else { &there };
         let shown =
-            [sample::find(store, &one, &item, n, ByToken::No)?, sample::find(store, &other, &item, n, ByToken::No)?];
+            [sample::find(store, &one, &item, n, ByToken::No)?, sample::find(store, &other, there, n, ByToken::No)?];
         asked.check()?;
         let sides = difference(&shown[0].text, &shown[1].text);
         let models = super::labels(&[&one, &other]);

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use axum::response::Response;
+use earnest_report::plot::row_query;
 use earnest_report::{differing_settings, own_settings};
 use earnest_results::started;
 use earnest_results::store::{RunRecord, Store};
 use earnest_stats::{Estimate, difference_of_shares};
-use earnest_tasks::suite::registry::rows_of_tasks;
+use earnest_tasks::suite::registry::samples_of_row;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -23,6 +24,8 @@ use crate::work::{Asked, Kind};
 #[derive(Serialize)]
 struct Board {
     suite: String,
+    /// True if a run has no rank.
+    unranked: bool,
     runs: Vec<Entry>,
     /// Number of runs that asked the same questions in the same way, for each way that several runs have, with the best run of each.
     alike: Vec<(u64, String)>,
@@ -66,8 +69,8 @@ struct Entry {
 #[derive(Serialize)]
 struct TaskRow {
     task: String,
-    /// It has samples of its own, which the cells link to.
-    linked: bool,
+    /// Parameters of the address of its samples, which the cells lead to; none where it joins several tasks.
+    samples: Option<String>,
     cells: Vec<Option<Share>>,
 }
 
@@ -243,18 +246,15 @@ fn board(
         Some((groups[index].len() as u64, best.run.clone()))
     });
     let alike = alike.collect();
-    // What a task is may differ between options.
-    let with_samples: Option<BTreeSet<String>> = of_suite
-        .iter()
-        .map(|run| rows_of_tasks(suite, &run.manifest.settings.suite_options))
-        .collect::<Option<Vec<_>>>()
-        .map(|tasks| tasks.into_iter().flatten().collect());
-    let mut tasks = tasks(&runs, with_samples.as_ref());
+    // Options do not change what the rows are.
+    let options = &of_suite[0].manifest.settings.suite_options;
+    let mut tasks = tasks(&runs, |row| samples_of_row(suite, options, row).map(|row| row_query(&row)));
     let room = *cells / runs.len().max(1);
     let more_tasks = tasks.len().saturating_sub(room) as u64;
     tasks.truncate(room);
     *cells -= tasks.len() * runs.len();
-    Ok(Board { suite: suite.to_owned(), runs, alike, tasks, more_tasks })
+    let unranked = runs.iter().any(|run| run.rank.is_none() && !run.adaptive && run.problem.is_none());
+    Ok(Board { suite: suite.to_owned(), unranked, runs, alike, tasks, more_tasks })
 }
 
 /// Ranks runs that asked alike, as far as their intervals tell them apart.
@@ -377,11 +377,10 @@ fn values(document: &Document) -> Vec<(String, Share)> {
     rows.filter_map(|row| Some((row.name.clone(), share(row)?))).collect()
 }
 
-/// Rows of tasks by runs; `with_samples` are those that have samples, where not all have.
-fn tasks(runs: &[Entry], with_samples: Option<&BTreeSet<String>>) -> Vec<TaskRow> {
+/// Rows of tasks by runs, with the parameters of the addresses of their samples.
+fn tasks(runs: &[Entry], samples: impl Fn(&str) -> Option<String>) -> Vec<TaskRow> {
     let mut known = BTreeSet::new();
     let names: Vec<&String> = runs.iter().flat_map(|run| &run.order).filter(|name| known.insert(*name)).collect();
     let cells = |task: &String| runs.iter().map(|run| run.values.get(task).copied()).collect();
-    let linked = |task: &String| with_samples.is_none_or(|tasks| tasks.contains(task));
-    names.into_iter().map(|task| TaskRow { task: task.clone(), linked: linked(task), cells: cells(task) }).collect()
+    names.into_iter().map(|task| TaskRow { task: task.clone(), samples: samples(task), cells: cells(task) }).collect()
 }

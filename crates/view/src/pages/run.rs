@@ -3,11 +3,11 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use earnest_report::page::{QuestionTexts, ReportRun, Section, figures, linked_heat};
-use earnest_report::plot::{Figure, LARGEST};
+use earnest_report::plot::{Figure, LARGEST, row_query};
 use earnest_report::{options, sampling, warnings};
 use earnest_results::store::{RunRecord, Store};
 use earnest_results::{Document, Origin};
-use earnest_tasks::suite::registry::rows_of_tasks;
+use earnest_tasks::suite::registry::samples_of_row;
 use earnest_tasks::suite::{SummaryRow, profile};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -28,8 +28,8 @@ struct TaskValue {
     /// The 50 % limit with its interval, in digits, of an adaptive run.
     limit: Option<String>,
     is_total: bool,
-    /// It has samples of its own, which a link shows.
-    linked: bool,
+    /// Parameters of the address of its samples; none where it joins several tasks.
+    samples: Option<String>,
 }
 
 /// A figure.
@@ -67,7 +67,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
         let (share, scorer) = headline(&document).unzip();
         let adaptive = run.manifest.settings.is_adaptive();
         let settings = &run.manifest.settings;
-        let tasks = rows_of_tasks(&settings.suite, &settings.suite_options);
+        let samples_of = |row: &str| samples_of_row(&settings.suite, &settings.suite_options, row);
         let number = document.summary.rows.iter().filter(|row| row.name != "all").count();
         let of_task = document.summary.rows.iter().filter(|row| row.name != "all").skip(from).take(ROWS);
         let all = document.summary.rows.iter().filter(|row| row.name == "all");
@@ -83,7 +83,10 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
                 }),
                 limit: adaptive.then(|| limit(row)).flatten(),
                 is_total: row.name == "all",
-                linked: row.name == "all" || tasks.as_ref().is_none_or(|tasks| tasks.contains(&row.name)),
+                samples: match row.name.as_str() {
+                    "all" => Some(String::new()),
+                    name => samples_of(name).map(|row| row_query(&row)),
+                },
             })
             .collect();
         let facts = facts(&document, status(store, &run)?);

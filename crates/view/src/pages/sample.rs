@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use axum::extract::{Path, State};
 use axum::response::Response;
 use earnest_eval::samples::{AskedSample, SampleTokens, each_asked, scored_tokens, tokens};
+use earnest_report::marks::{Piece, Reading, pieces, readings};
 use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
 use earnest_results::{Origin, Sample};
 use earnest_tasks::suite::{ContinuationScore, FailureClass, metric_words};
@@ -13,8 +14,7 @@ use serde_json::json;
 use super::record;
 use crate::app::{Asks, ITEM, NUMBER, Page, Parameters, Shared, TRUTH};
 use crate::failed::Failed;
-use crate::limits::{self, MARKS, ROWS, SHORT_TEXT_BYTES, TEXT_BYTES, TOKENS};
-use crate::text::{Piece, pieces};
+use crate::limits::{self, ROWS, SHORT_TEXT_BYTES, TEXT_BYTES, TOKENS};
 use crate::work::Kind;
 
 /// Outcome of a sample: a word, and its colour.
@@ -46,16 +46,6 @@ pub(crate) fn class(word: &str) -> String {
         FailureClass::Wrong => "none of these".to_owned(),
         class => class.words().to_owned(),
     }
-}
-
-/// A scorer's reading.
-#[derive(Serialize)]
-struct Reading {
-    scorer: String,
-    right: bool,
-    /// The answer it read; none for scorers that look for the expected answer instead of reading one.
-    read: Option<String>,
-    chosen: bool,
 }
 
 /// A sample as the page shows it.
@@ -196,16 +186,18 @@ fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>) -> S
     let long = |text: String| limits::text(text, TEXT_BYTES);
     let text = long(sample.completion_text());
     const HOW: &str = "`earnest samples --json` prints all";
-    let (readings, more_readings) = limits::first(readings(&sample, &chosen), ROWS, "scorers", HOW);
+    let mut readings = readings(&sample, &chosen);
+    for read in readings.iter_mut().filter_map(|reading| reading.read.as_mut()) {
+        *read = limits::text(std::mem::take(read), SHORT_TEXT_BYTES);
+    }
+    let (readings, more_readings) = limits::first(readings, ROWS, "scorers", HOW);
     let (facts, more_facts) = limits::first(facts(&sample), ROWS, "details", HOW);
     let (likelihoods, more_likelihoods) = limits::first(likelihoods(&sample), ROWS, "continuations", HOW);
     let (tokens, more_tokens) = tokens.map(first_tokens).unzip();
     let more = [more_likelihoods, more_readings, more_facts].into_iter().chain(more_tokens.into_iter().flatten());
-    let marked = readings.iter().filter_map(|reading| Some((reading.scorer.clone(), reading.read.clone()?)));
-    let marked: Vec<(String, String)> = marked.take(MARKS).collect();
     let completion = match sample.likelihoods() {
         Some(_) => pieces(&text, None, &[]),
-        None => pieces(&text, run.manifest.opened_thinking(), &marked),
+        None => pieces(&text, run.manifest.opened_thinking(), &readings),
     };
     let (prompt, system, question) = match question {
         Some(StoredQuestion { item, prompt }) => (prompt, item.segments.system, item.segments.question),
@@ -258,20 +250,6 @@ fn likelihoods(sample: &Sample) -> Vec<Likelihood> {
         tokens: score.tokens,
     };
     scores.into_iter().map(likelihood).collect()
-}
-
-fn readings(sample: &Sample, chosen: &[String]) -> Vec<Reading> {
-    let Some(score) = &sample.score else { return Vec::new() };
-    let reading = |(scorer, right): (&str, bool)| {
-        let is_chosen = chosen.iter().any(|name| name == scorer);
-        let read = match is_chosen {
-            true => score.answer.clone(),
-            false => score.evidence.readings.get(scorer).cloned().flatten(),
-        };
-        let read = read.map(|read| limits::text(read, SHORT_TEXT_BYTES));
-        Reading { scorer: scorer.to_owned(), right, read, chosen: is_chosen }
-    };
-    score.scorers.iter().map(reading).collect()
 }
 
 fn facts(sample: &Sample) -> Vec<(String, String)> {

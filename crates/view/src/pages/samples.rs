@@ -1,6 +1,6 @@
 //! The samples of a run, filtered by the address, a page at a time.
+use earnest_report::marks::{one_line, varying};
 use earnest_results::{Document, Origin, check_filter, with_commas};
-use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -25,9 +25,6 @@ const PAGE: usize = 50;
 
 /// Characters of an answer in the list.
 const SHOWN: usize = 160;
-
-/// Characters of a question in the list.
-const LONGEST: usize = 240;
 
 /// Before the name of a failure class in the address: a class may be called as an outcome is.
 const CLASS: &str = "class:";
@@ -201,7 +198,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
         let too_many_scorers = scorers.len() * scorers.len().saturating_sub(1) / 2 > OPTIONS;
         let tasks: Vec<String> = tasks.into_iter().take(OPTIONS).collect();
         let scorers: Vec<String> = scorers.into_iter().take(OPTIONS).collect();
-        varying(&mut lines);
+        varying(lines.iter_mut().map(|line| (line.task.as_str(), &mut line.question)).collect());
         // Answers that the budget ended have a line of their own, whatever was in them.
         let classes: Vec<(String, String)> = reasons
             .iter()
@@ -269,112 +266,11 @@ fn errors(store: &Store, run: &RunRecord, of_log: bool) -> Result<Vec<(String, &
     Ok(all.map(|class| (format!("{ERROR}{}", class.name()), class.title())).collect())
 }
 
-/// Shortens the questions of each task to what varies: words at the beginning and end that all of them share are instructions. What is
-/// left of a long question is its end, where what is asked stands.
-fn varying(lines: &mut [Line]) {
-    let mut tasks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for line in lines.iter() {
-        tasks.entry(&line.task).or_default().push(&line.question);
-    }
-    let shared: BTreeMap<String, (usize, usize)> =
-        tasks.into_iter().map(|(task, questions)| (task.to_owned(), shared(&questions))).collect();
-    for line in lines {
-        let (start, end) = shared[&line.task];
-        let kept = &line.question[start..line.question.len() - end];
-        let characters = kept.chars().count();
-        let cut = characters.saturating_sub(LONGEST);
-        let from = kept.char_indices().nth(cut).map_or(0, |(at, _)| at);
-        let before = if start > 0 || cut > 0 { "\u{2026} " } else { "" };
-        let after = if end > 0 { " \u{2026}" } else { "" };
-        line.question = format!("{before}{}{after}", kept[from..].trim());
-    }
-}
-
-/// Shared beginnings and ends below this stay: they cost nothing.
-const SHORT: usize = 24;
-
-/// Bytes at the beginning and at the end that are the same words in all questions; none of a single one, or of equal ones.
-fn shared(questions: &[&str]) -> (usize, usize) {
-    let Some((first, others)) = questions.split_first() else { return (0, 0) };
-    if others.iter().all(|other| other == first) {
-        return (0, 0);
-    }
-    let common = |mine: &mut dyn Iterator<Item = (usize, char)>, theirs: &mut dyn Iterator<Item = char>| {
-        let mut bytes = 0;
-        // Where the last whole word ended.
-        let mut words = 0;
-        for ((_, one), other) in mine.zip(theirs) {
-            if one != other {
-                break;
-            }
-            bytes += one.len_utf8();
-            if one == ' ' {
-                words = bytes;
-            }
-        }
-        words
-    };
-    let start = others.iter().map(|other| common(&mut first.char_indices(), &mut other.chars())).min().unwrap_or(0);
-    let start = if start < SHORT { 0 } else { start };
-    let rest = |text: &&str| text[start..].to_owned();
-    let mine = rest(first);
-    let end = others
-        .iter()
-        .map(|other| common(&mut mine.char_indices().rev(), &mut rest(other).chars().rev()))
-        .min()
-        .unwrap_or(0);
-    (start, if end < SHORT { 0 } else { end })
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// One line of a text, shortened.
 fn short(text: &str) -> String {
     let line = one_line(text);
     match line.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{} …", &line[..end]),
         None => line,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lines(questions: &[(&str, &str)]) -> Vec<String> {
-        let line = |(task, question): &(&str, &str)| Line {
-            item: String::new(),
-            sample: 0,
-            task: (*task).to_owned(),
-            question: one_line(question),
-            answer: String::new(),
-            gold: String::new(),
-            outcome: Outcome { word: String::new(), kind: "none" },
-        };
-        let mut lines: Vec<Line> = questions.iter().map(line).collect();
-        varying(&mut lines);
-        lines.into_iter().map(|line| line.question).collect()
-    }
-
-    #[test]
-    fn questions_show_their_operands() {
-        let ask = |a: &str, b: &str| {
-            format!("Please add the two numbers that follow: {a} + {b}\nWrite nothing but the sum of the two.")
-        };
-        let long = "9".repeat(100);
-        let (one, other) = (ask("12", "35"), ask(&long, &long));
-        let shown = lines(&[("add", &one), ("add", &other), ("say", "How many legs has an ant?")]);
-        assert_eq!(shown[0], "\u{2026} 12 + 35 \u{2026}");
-        assert_eq!(shown[1], format!("\u{2026} {long} + {long} \u{2026}"), "operands of 100 digits");
-        assert_eq!(shown[2], "How many legs has an ant?");
-        // Equal questions, and a single long one, keep their ends.
-        assert_eq!(lines(&[("add", &one), ("add", &one)])[0], one_line(&one));
-        let story = format!("{} How many are left of 7?", "Ann sold eggs. ".repeat(40));
-        let shown = lines(&[("story", &story)]);
-        assert!(shown[0].starts_with("\u{2026} ") && shown[0].ends_with(" of 7?"), "{shown:?}");
-        let shown = lines(&[("zh", "\u{6570}\u{5b66} 1"), ("zh", "\u{6570}\u{5b66} 2")]);
-        assert_eq!(shown, ["\u{6570}\u{5b66} 1", "\u{6570}\u{5b66} 2"]);
     }
 }

@@ -5,7 +5,8 @@ use minijinja::{Value, context};
 use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use crate::page::differences::{holds, rows};
-use crate::{Comparison, Difference, p_text};
+use crate::plot::address_part;
+use crate::{Comparison, Difference, Flip, p_text};
 use earnest_results::ends;
 use earnest_tasks::suite::registry::task_label;
 
@@ -20,21 +21,24 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
         let mut tasks = rows(one, base);
         tasks.retain(|row| row.name != "all");
         let count = |sign: f64| tasks.iter().filter(|row| holds(row) && sign * row.difference > 0.0).count();
-        let counts = [one.items, count(1.0), count(-1.0), tasks.len()];
+        let counts = [count(1.0), count(-1.0), tasks.len()];
         let of = tasks.len();
         family += of;
+        let index = runs.iter().position(|run| run.label == one.run).unwrap_or(0);
         tasks.retain(holds);
         tasks.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()).then_with(|| a.name.cmp(&b.name)));
         shown += tasks.len();
         let caveats = one.caveats().into_iter().map(|caveat| format!("{caveat}."));
         context!(
-            index => runs.iter().position(|run| run.label == one.run).unwrap_or(0),
+            index,
+            flips => flips(one, index, None),
             run => &one.run,
             overall => cells(&one.overall),
+            items => one.items,
             counts,
             said => one.other_scorers().into_iter().chain(caveats).collect::<Vec<_>>(),
             uncommon => uncommon(one),
-            held => tasks.iter().map(task).collect::<Vec<_>>(),
+            held => tasks.iter().map(|row| task(row, flips(one, index, Some(&row.name)))).collect::<Vec<_>>(),
             open => shown <= UNFOLDED,
             differ => format!("{} of {} {}", tasks.len(), counted(of, "task"), agreeing(tasks.len(), "differs", "differ")),
         )
@@ -78,8 +82,18 @@ fn cells(one: &Difference) -> Value {
     )
 }
 
+/// Numbers of the items that only the run `index` has right, then of those that only the first one has, each with its samples' address.
+fn flips(one: &Comparison, index: usize, task: Option<&str>) -> Vec<Value> {
+    let of_task = |flip: &&Flip| task.is_none_or(|task| flip.task == task);
+    let count =
+        |gained: bool| one.flips.iter().filter(of_task).filter(|flip| (flip.run > flip.baseline) == gained).count();
+    let part = task.map(|task| format!("&task={}", address_part(task))).unwrap_or_default();
+    let cell = |(gained, right, wrong): (bool, usize, usize)| context!(count => count(gained), samples => format!("#samples?right={right}&wrong={wrong}{part}"));
+    [(true, index, 0), (false, 0, index)].map(cell).into()
+}
+
 /// Row of a task with both results and their difference.
-fn task(one: &Difference) -> Value {
+fn task(one: &Difference, flips: Vec<Value>) -> Value {
     let number = |value: f64| if one.shares { format!("{:.1}", 100.0 * value) } else { format!("{value:.3}") };
     context!(
         task => &one.name,
@@ -87,5 +101,6 @@ fn task(one: &Difference) -> Value {
         baseline => number(one.baseline),
         run => number(one.run),
         cells => cells(one),
+        flips,
     )
 }

@@ -43,6 +43,6 @@ fn drawn(map: &Heat) -> Markup {
         context!(style => format!("max-width:{most:.0}px{least}"), svg => safe(column.inline()))
     };
     let columns: Vec<Value> = columns.iter().map(panel).collect();
-    let linked = map.samples.is_some() && map.covariate.is_some();
+    let linked = map.has_links();
     html("map.html", context!(title => &map.title, linked, single, columns, scale => safe(heat_key(map).inline())))
 }

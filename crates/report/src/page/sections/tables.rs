@@ -4,8 +4,9 @@ use minijinja::{Value, context};
 use super::format::{cell, count, interval, percent, plain};
 use crate::markup::{Markup, html};
 use crate::page::ReportRun;
-use crate::plot::{address_part, number};
-use earnest_tasks::suite::registry::task_label;
+use crate::page::data::covariate;
+use crate::plot::{number, row_query};
+use earnest_tasks::suite::registry::{samples_of_row, task_label};
 use earnest_tasks::suite::{Grid, ScorerCounts, SideBySide, SummaryRow, Unit};
 
 /// Renders the matrix of tasks by models, then the tables of each run.
@@ -24,11 +25,20 @@ pub fn tables(runs: &[ReportRun]) -> Markup {
         counts
     };
     let alike = names.iter().all(|name| counts(name).len() == 1);
-    let tasks: Vec<Vec<&str>> = runs.iter().map(ReportRun::tasks).collect();
+    let covariates: Vec<Option<String>> = runs.iter().map(covariate).collect();
     let matrix = names.iter().map(|&name| {
         let cells = runs.iter().enumerate().map(|(index, run)| {
-            let samples =
-                tasks[index].contains(&name).then(|| format!("#samples?run={index}&task={}", address_part(name)));
+            let settings = &run.document.manifest.settings;
+            // The list of samples knows one covariate of a run.
+            let samples = samples_of_row(&settings.suite, &settings.suite_options, name)
+                .filter(|row| {
+                    name != "all"
+                        && row
+                            .covariate
+                            .as_ref()
+                            .is_none_or(|(covariate, _)| covariates[index].as_deref() == Some(covariate))
+                })
+                .map(|row| format!("#samples?run={index}&{}", row_query(&row)));
             Some(context!(samples, ..shaded(run, summary_row(run, name)?, alike)?))
         });
         let n = counts(name).first().copied();

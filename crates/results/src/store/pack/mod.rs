@@ -161,12 +161,23 @@ impl Packed {
 
     /// Decompresses the content and checks its digest.
     fn content<T: DeserializeOwned>(&self) -> Result<T, PackDamage> {
+        Ok(serde_json::from_slice(&self.json()?)?)
+    }
+
+    fn json(&self) -> Result<Vec<u8>, PackDamage> {
         let mut json = Vec::new();
         DeflateDecoder::new(self.bytes.as_slice()).read_to_end(&mut json)?;
         if earnest_digest::sha256(&json) != self.sha256 {
             return Err(PackDamage::Digest);
         }
-        Ok(serde_json::from_slice(&json)?)
+        Ok(json)
+    }
+
+    /// True if a text stands in the content; false only where none of its strings has it.
+    pub(super) fn has(&self, text: &str) -> Result<bool, PackDamage> {
+        let written = serde_json::to_string(text)?;
+        let json = self.json()?;
+        Ok(String::from_utf8_lossy(&json).contains(&written[1..written.len() - 1]))
     }
 }
 

@@ -1,8 +1,11 @@
 //! Registration of Arithmetic-Bench.
 use serde_json::Value;
 
+use super::summary::WITHOUT_ONE;
 use super::{ArithmeticBench, CHAT_VERSION, Ends, Lengths, Options, QUESTIONS_VERSION, Scorer, Task, VERSION};
-use crate::suite::registry::{BuiltIn, Card, Channel, Choice, Host, Mode, OptionError, OptionSpec, OptionValues};
+use crate::suite::registry::{
+    BuiltIn, Card, Channel, Choice, Host, Mode, OptionError, OptionSpec, OptionValues, RowSamples,
+};
 use crate::suite::{Items, LengthList, Suite, check_lengths};
 
 const OPTIONS: [OptionSpec; 7] = [
@@ -58,6 +61,13 @@ impl BuiltIn for Registration {
 
     fn tasks(&self) -> Vec<String> {
         Task::ALL.iter().map(Task::to_string).collect()
+    }
+
+    fn samples_of_row(&self, row: &str) -> Option<RowSamples> {
+        let is_task = |name: &&str| Task::ALL.iter().any(|task| task.id() == *name);
+        let part = |task| RowSamples::part(task, "b_is_one", "false");
+        let whole = Some(row).filter(is_task).map(RowSamples::of_task);
+        whole.or_else(|| row.strip_suffix(WITHOUT_ONE).filter(is_task).map(part))
     }
 
     fn items(&self) -> Option<usize> {

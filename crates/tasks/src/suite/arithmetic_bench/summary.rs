@@ -5,6 +5,9 @@ use super::{Options, Scorer, Task, baseline};
 use crate::suite::{FailureClass, Interval, Scored, Series, Summary, SummaryRow};
 use crate::{agreeing, counted};
 
+/// End of the names of rows without the questions whose second operand is 1.
+pub(super) const WITHOUT_ONE: &str = ", b > 1";
+
 /// Summarises any subset of the items, with any number of samples each.
 ///
 /// Rows: one a task; behind `mul_1` and `div_1` the same without `b = 1`; then `all`. Accuracies count items (several
@@ -28,7 +31,7 @@ pub(super) fn summarise(options: &Options, samples: &[Scored<'_>]) -> Summary {
         if matches!(task, Task::Mul1 | Task::Div1) {
             let rest = group.filter(|item| item.b_is_one == Some(false));
             if !rest.0.is_empty() {
-                summary.rows.push(self::row(&format!("{task}, b > 1"), &rest, scorer, thinking));
+                summary.rows.push(self::row(&format!("{task}{WITHOUT_ONE}"), &rest, scorer, thinking));
             }
         }
         summary.series.extend(curves(task, &group, scorer, thinking));

@@ -9,7 +9,7 @@ use super::generator::GsmGenerator;
 use super::{GsmSymbolic, Options, Prompt, Scorer, Set, Source, TrailingSpace};
 use crate::suite::Suite;
 use crate::suite::registry::{
-    BuiltIn, Card, Channel, Choice, Generator, Host, Mode, OptionError, OptionSpec, OptionValues, Programs,
+    BuiltIn, Card, Channel, Choice, Generator, Host, Mode, OptionError, OptionSpec, OptionValues, Programs, RowSamples,
 };
 
 const PROMPTS: [&str; 6] = ["gsm", "simple-nl", "structured-nl", "simple-code", "structured-code", "all"];
@@ -119,6 +119,12 @@ impl BuiltIn for Symbolic {
         Prompt::ALL.iter().map(Prompt::to_string).collect()
     }
 
+    fn samples_of_row(&self, row: &str) -> Option<RowSamples> {
+        let (prompt, set) = row.split_once(' ')?;
+        let is_row = self.tasks().iter().any(|task| task == prompt) && set.parse::<Set>().is_ok();
+        is_row.then(|| RowSamples::part(prompt, "set", set))
+    }
+
     fn items(&self) -> Option<usize> {
         Some(5_100)
     }
@@ -159,6 +165,10 @@ impl BuiltIn for Mini {
 
     fn tasks(&self) -> Vec<String> {
         Symbolic.tasks()
+    }
+
+    fn samples_of_row(&self, row: &str) -> Option<RowSamples> {
+        Symbolic.samples_of_row(row)
     }
 
     fn items(&self) -> Option<usize> {

@@ -8,7 +8,6 @@ mod item_lines;
 mod option;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -110,12 +109,34 @@ pub fn task_label(task: &str) -> Cow<'_, str> {
     BUILT_IN.iter().find_map(|suite| suite.label(task)).map_or(Cow::Borrowed(task), Cow::Owned)
 }
 
-/// Names of the summary's rows that have samples of their own, as the samples spell them; none where every row is a task, as in the
-/// user's files and in logs. Other rows are parts of a task (`mul_1, b > 1`) or join several.
-pub fn rows_of_tasks(suite: &str, options: &Value) -> Option<BTreeSet<String>> {
-    let suite = find_stored(suite, options)?;
-    let tasks: BTreeSet<String> = suite.tasks().iter().filter_map(|task| suite.task(task).ok()).collect();
-    (!tasks.is_empty()).then_some(tasks)
+/// Samples behind a row of a summary: those of a task, with a value of a covariate where the row is a part of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowSamples {
+    /// As the samples spell it.
+    pub task: String,
+    /// Name and value.
+    pub covariate: Option<(&'static str, String)>,
+}
+
+impl RowSamples {
+    /// All samples of a task.
+    pub fn of_task(task: &str) -> Self {
+        RowSamples { task: task.to_owned(), covariate: None }
+    }
+
+    /// The samples of a task with this value of a covariate.
+    pub fn part(task: &str, covariate: &'static str, value: &str) -> Self {
+        RowSamples { covariate: Some((covariate, value.to_owned())), ..RowSamples::of_task(task) }
+    }
+}
+
+/// Returns the samples behind a row of the summary of a stored run; none for a row that joins several tasks. In the user's files and in logs
+/// every row is a task.
+pub fn samples_of_row(suite: &str, options: &Value, row: &str) -> Option<RowSamples> {
+    match find_stored(suite, options) {
+        Some(suite) => suite.samples_of_row(row),
+        None => Some(RowSamples::of_task(row)),
+    }
 }
 
 /// True for the suite of a stored run whose share of right answers says nothing, because earlier answers chose its questions.
@@ -160,6 +181,13 @@ pub trait BuiltIn: Sync {
     /// Name of a task for people, where its items carry a longer one.
     fn label(&self, _task: &str) -> Option<String> {
         None
+    }
+
+    /// The samples behind a row of its summary; none for a row that joins several tasks.
+    fn samples_of_row(&self, row: &str) -> Option<RowSamples> {
+        let tasks = self.tasks();
+        let is_task = || tasks.iter().any(|task| self.task(task).is_ok_and(|task| task == row));
+        (tasks.is_empty() || is_task()).then(|| RowSamples::of_task(row))
     }
 
     /// Writer of its questions outside of runs, for `earnest generate`.
@@ -218,6 +246,27 @@ mod tests {
         for suite in BUILT_IN {
             conforms(*suite).unwrap_or_else(|reason| panic!("{}: {reason}", suite.card().name));
         }
+    }
+
+    #[test]
+    fn rows_lead_to_their_samples() {
+        let of = |suite: &str, row: &str| samples_of_row(suite, &Value::Null, row);
+        let part = |task, covariate, value| Some(RowSamples::part(task, covariate, value));
+        for task in ["mul_1", "copy"] {
+            assert_eq!(of("arithmetic-bench", task), Some(RowSamples::of_task(task)));
+        }
+        assert_eq!(of("arithmetic-bench", "mul_1, b > 1"), part("mul_1", "b_is_one", "false"));
+        assert_eq!(of("arithmetic-bench", "nothing, b > 1"), None);
+        for suite in ["gsm-mini", "gsm-symbolic"] {
+            assert_eq!(of(suite, "gsm base"), part("gsm", "set", "base"));
+            assert_eq!(of(suite, "structured-code p2"), part("structured-code", "set", "p2"));
+            for none in ["gsm", "gsm other", "other base", "all"] {
+                assert_eq!(of(suite, none), None, "{none}");
+            }
+        }
+        assert_eq!(of("dnc", "noise"), Some(RowSamples::of_task("noise")));
+        assert_eq!(of("dnc", "Number Detection"), None, "it joins several");
+        assert_eq!(of("somebody's", "any, b > 1"), Some(RowSamples::of_task("any, b > 1")));
     }
 
     #[test]
