@@ -284,9 +284,14 @@ fn pairing(comparison: &Comparison) -> Vec<String> {
 /// Writes the items that one run alone has right.
 fn write_flips(text: &mut String, comparison: &Comparison, asked: &[AskedOfBoth], flips: usize, width: usize) {
     let (gained, lost) = (comparison.gained, comparison.lost);
-    match comparison.right_or_wrong {
-        true => writeln!(text, "\nItems that only B has right: {gained}. Items that only A has right: {lost}."),
-        false => writeln!(text, "\nItems with a higher score in B: {gained}. Items with a higher score in A: {lost}."),
+    match (comparison.right_or_wrong, comparison.several) {
+        (true, false) => {
+            writeln!(text, "\nItems that only B has right: {gained}. Items that only A has right: {lost}.")
+        }
+        (true, true) => writeln!(text, "\nItems that B has right more often: {gained}. Items that A has: {lost}."),
+        (false, _) => {
+            writeln!(text, "\nItems with a higher score in B: {gained}. Items with a higher score in A: {lost}.")
+        }
     }
     .expect("writing to a String cannot fail");
     let listed = listed(comparison, flips);

@@ -30,9 +30,9 @@ impl Printer {
         io::stdout().is_terminal()
     }
 
-    /// Width of results in columns; 100 if unknown.
+    /// Width of results in columns; 80 if unknown, as where the output is a file.
     pub fn width(&self) -> usize {
-        self.known_width().unwrap_or(100)
+        self.known_width().unwrap_or(80)
     }
 
     /// Width of the terminal, or of the variable `COLUMNS`, at least 40; none if neither is known.

@@ -18,8 +18,8 @@ const all = (selector, read) => page.$$eval(selector, read);
 // Chromium's checkVisibility forgets that a group of a drawing was hidden a moment ago; its style does not.
 const shown = (selector) => all(selector, (found) => found.filter((one) => getComputedStyle(one).display !== "none" && one.checkVisibility()).length);
 const click = (selector) => page.$eval(selector, (element) => element.click());
-const count = () => page.$eval("#count", (count) => Number.parseInt(count.textContent, 10));
-const counted = (what, wanted) => until(what, (wanted) => Number.parseInt(document.querySelector("#count").textContent, 10) === wanted, wanted);
+const count = () => page.$eval("#count", (count) => Number.parseInt(count.textContent.replace(/,/g, ""), 10));
+const counted = (what, wanted) => until(what, (wanted) => Number.parseInt(document.querySelector("#count").textContent.replace(/,/g, ""), 10) === wanted, wanted);
 
 const begin = performance.now();
 await page.goto(pathToFileURL(resolve(file)), { waitUntil: "domcontentloaded" });
@@ -97,7 +97,7 @@ await click("nav a[href='#samples']");
 await page.waitForSelector("html[data-samples=ready]", { timeout: 60000 });
 const total = await count();
 check("samples are listed", total > 0);
-const told = await all("#outcome option", (options) => options.filter((option) => option.value).map((option) => [option.value, Number(/\((\d+)\)$/.exec(option.textContent)[1])]));
+const told = await all("#outcome option", (options) => options.filter((option) => option.value).map((option) => [option.value, Number(/\(([\d,]+)\)$/.exec(option.textContent)[1].replace(/,/g, ""))]));
 for (const [value, samples] of told) {
   await page.select("#outcome", value);
   await counted(`the ${samples} samples of outcome ${value}`, samples);
@@ -107,7 +107,7 @@ await page.select("#outcome", "");
 await counted("all outcomes again", total);
 await page.select("#by", "tokens");
 await until("the longest answer", () => document.querySelectorAll("#detail article pre").length >= 4);
-check("its tokens", (await page.$eval("#detail .facts", (facts) => facts.textContent)).includes("tokens"));
+check("its facts", (await page.$eval("#detail .facts", (facts) => facts.textContent)).includes("task"));
 await page.select("#by", "item");
 await until("the first sample's texts", () => document.querySelector(".line.open") === document.querySelector(".line"));
 const gold = await page.$$eval("#detail article pre", (texts) => texts[1].textContent);
@@ -120,7 +120,7 @@ await page.keyboard.press("k");
 await page.keyboard.press("/");
 check("/ searches", (await page.evaluate(() => document.activeElement.id)) === "search");
 await page.type("#search", gold.slice(0, 12));
-await until("the search finds some", (total) => { const found = Number.parseInt(document.querySelector("#count").textContent, 10); return found > 0 && found < total; }, total);
+await until("the search finds some", (total) => { const found = Number.parseInt(document.querySelector("#count").textContent.replace(/,/g, ""), 10); return found > 0 && found < total; }, total);
 const search = (text) => page.$eval("#search", (box, text) => { box.value = text; box.dispatchEvent(new Event("input")); }, text);
 await search("zzzz-no-such-text");
 await counted("the search finds nothing", 0);
@@ -163,7 +163,7 @@ const flips = await page.$$eval("#overall td a", (links) => links.map((link) => 
 check("two models have flips", runs.length < 2 || flips.length > 0 || !(await page.$("#overall")), flips);
 for (const [href, number] of flips) {
   await page.evaluate((hash) => { location.hash = hash; }, href);
-  await until(`the ${number} items of ${href}`, (text) => document.querySelector("#count").textContent === text, `${number} of ${number} items`);
+  await until(`the ${number} items of ${href}`, (text) => document.querySelector("#count").textContent === text, `${number.toLocaleString("en")} of ${number.toLocaleString("en")} items`);
   await until("both answers side by side", () => document.querySelectorAll("#detail article .answers > section").length === 2);
   const badges = await all("#detail article .answers .badge", (badges) => badges.map((badge) => badge.classList.contains("good")));
   check("one is right and the other is not", badges[0] && !badges[1], [href, badges]);

@@ -235,7 +235,7 @@ fn metadata_that_changes_the_maths_is_refused_by_name() {
     let cases: Vec<(&str, Value, Vec<&str>)> = vec![
         ("general.architecture", Value::String("mamba".into()), vec!["mamba", "docs/models.md"]),
         ("general.type", Value::String("adapter".into()), vec!["adapter", "whole models"]),
-        ("split.count", Value::U16(2), vec!["split.count", "merge"]),
+        ("split.count", Value::U16(2), vec!["the first of 2 parts", "-00001-of-00002.gguf"]),
         ("llama.logit_scale", Value::F32(0.5), vec!["llama.logit_scale", "0.5", "not known"]),
         ("llama.attention.sliding_window", Value::U32(16), vec!["llama.attention.sliding_window"]),
         ("llama.attention.causal", Value::Bool(false), vec!["causal"]),
@@ -405,8 +405,9 @@ fn damaged_files_are_refused() {
     let entry = bytes.windows(name.len()).rposition(|w| w == name).unwrap() + name.len();
     let error = changed(entry + 4, &u64::MAX.to_le_bytes());
     assert!(error.to_string().contains("output_norm.weight"), "{error}");
-    let error = changed(entry + 12, &16u32.to_le_bytes());
+    let error = changed(entry + 12, &19u32.to_le_bytes());
     assert!(matches!(&error, CheckpointError::ElementType { tensor, .. } if tensor == "output_norm.weight"), "{error}");
+    assert!(error.to_string().contains("IQ1_S"), "{error}");
     let error = changed(entry + 16, &(1u64 << 50).to_le_bytes());
     assert!(matches!(error, CheckpointError::Truncated { .. }), "{error}");
     let error = changed(entry, &7u32.to_le_bytes());

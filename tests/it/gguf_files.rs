@@ -26,6 +26,8 @@ pub(crate) struct Gguf {
     pub(crate) types: BTreeMap<String, GgmlDType>,
     /// Shape and blocks of tensors in MXFP4.
     pub(crate) mxfp4: BTreeMap<String, (Vec<usize>, Vec<u8>)>,
+    /// Type, shape and blocks of tensors of types that candle lacks.
+    pub(crate) raw: BTreeMap<String, (u32, Vec<usize>, Vec<u8>)>,
 }
 
 impl Gguf {
@@ -36,7 +38,9 @@ impl Gguf {
             let bytes = QTensor::quantize(&tensor, dtype).unwrap().data().unwrap().into_owned();
             (name, shape, code(dtype), bytes)
         });
-        let raw = self.mxfp4.iter().map(|(name, (shape, bytes))| (name, shape, 39, bytes.clone()));
+        let mxfp4 = self.mxfp4.iter().map(|(name, (shape, bytes))| (name, shape, 39, bytes.clone()));
+        let raw = self.raw.iter().map(|(name, (code, shape, bytes))| (name, shape, *code, bytes.clone()));
+        let raw = mxfp4.chain(raw);
         let (mut out, mut data, mut table) = (b"GGUF".to_vec(), Vec::new(), Vec::new());
         for (name, shape, code, bytes) in quantised.chain(raw) {
             put_text(&mut table, name);
@@ -48,7 +52,7 @@ impl Gguf {
             data.resize(data.len().next_multiple_of(32), 0);
         }
         out.extend(3u32.to_le_bytes());
-        out.extend(((self.tensors.len() + self.mxfp4.len()) as u64).to_le_bytes());
+        out.extend(((self.tensors.len() + self.mxfp4.len() + self.raw.len()) as u64).to_le_bytes());
         out.extend((self.metadata.len() as u64).to_le_bytes());
         for (key, value) in &self.metadata {
             put_text(&mut out, key);

@@ -944,6 +944,7 @@ fn the_page_runs() {
                 .args(["-c", command])
                 .current_dir(at)
                 .env("PATH", &path)
+                .env("COLUMNS", "100")
                 .env_remove("EARNEST_RESULTS")
                 .output()
                 .unwrap();

@@ -13,6 +13,7 @@ mod checkpoint_saved_again;
 mod checkpoint_gguf;
 mod checkpoint_gguf_families;
 mod checkpoint_gguf_gemma;
+mod checkpoint_gguf_parts;
 mod checkpoint_golden;
 mod checkpoint_hostile;
 mod checkpoint_models;

@@ -11,7 +11,7 @@ fn tiny() -> PathBuf {
 
 fn earnest(folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_earnest"));
-    command.current_dir(folder).stdin(Stdio::null()).env("EARNEST_MODEL", tiny());
+    command.current_dir(folder).stdin(Stdio::null()).env("EARNEST_MODEL", tiny()).env("COLUMNS", "100");
     for name in ["EARNEST_RESULTS", "NO_COLOR"] {
         command.env_remove(name);
     }

@@ -6,6 +6,7 @@ use earnest_engine::{Completion, Engine, Event, Request, RequestId};
 use earnest_models::checkpoint::{Checkpoint, Compute, ElementType, KvType, Quant, WeightFormat};
 
 use crate::checkpoint_folder::{edit, with_tensors};
+use crate::gguf_files::{Gguf, convert};
 
 /// Among them mixtures. Their widths are no multiples of 256 and take other blocks than asked for; [`wide`] has the blocks of 256.
 const NAMES: [&str; 6] = ["llama", "gemma2", "mixtral", "phi2", "qwen3-moe", "olmo3-yarn"];
@@ -79,7 +80,8 @@ fn dequantised(format: WeightFormat) -> WeightFormat {
     WeightFormat { dtype: Some(ElementType::F32), ..format }
 }
 
-fn assert_same_bits(name: &str, path: &Path, format: WeightFormat) {
+/// Checks the bits, and that memory is saved; returns the names of the arithmetic, packed and dequantised.
+fn same_bits(name: &str, path: &Path, format: WeightFormat) -> [String; 2] {
     let requests = requests(12);
     let order: Vec<usize> = (0..requests.len()).collect();
     let run = |format| {
@@ -93,7 +95,12 @@ fn assert_same_bits(name: &str, path: &Path, format: WeightFormat) {
     let (packed, wide) = (run(format), run(dequantised(format)));
     assert!(packed.0 == wide.0 && packed.1 == wide.1, "{name} {format}: packing shows");
     assert!(packed.2 < wide.2, "{name} {format}: {} bytes, {} as f32", packed.2, wide.2);
-    assert_eq!(packed.3, wide.3, "{name} {format}: the arithmetic is the same");
+    [packed.3, wide.3]
+}
+
+fn assert_same_bits(name: &str, path: &Path, format: WeightFormat) {
+    let [packed, wide] = same_bits(name, path, format);
+    assert_eq!(packed, wide, "{name} {format}: the arithmetic is the same");
 }
 
 #[test]
@@ -104,6 +111,61 @@ fn packed_weights_have_the_bits_of_dequantised_ones() {
         for quant in [Quant::Q8, Quant::Q6k, Quant::Q5k, Quant::Q4k] {
             assert_same_bits(name, &path, WeightFormat { quant: Some(quant), ..WeightFormat::default() });
         }
+    }
+}
+
+/// Types of llama.cpp that candle lacks: number, bytes of a block of how many weights, and where its 16-bit float is, unless it is an exponent.
+const FURTHER: [(u32, usize, usize, bool); 8] = [
+    (16, 66, 256, true),
+    (17, 74, 256, true),
+    (18, 98, 256, true),
+    (20, 18, 32, true),
+    (21, 110, 256, true),
+    (22, 82, 256, true),
+    (23, 136, 256, true),
+    (39, 17, 32, false),
+];
+
+#[test]
+fn iq_types_and_mxfp4_have_the_bits_of_dequantised_ones() {
+    let folder = wide();
+    let (plain, _) = convert(folder.path().to_str().unwrap(), "llama");
+    for (code, size, weights, is_float) in FURTHER {
+        let mut gguf = Gguf { metadata: plain.metadata.clone(), ..Gguf::default() };
+        let mut random = u64::from(code);
+        for (name, (shape, values)) in &plain.tensors {
+            if shape.len() != 2 || !name.starts_with("blk.") {
+                gguf.tensors.insert(name.clone(), (shape.clone(), values.clone()));
+                continue;
+            }
+            let mut byte = || {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (random >> 40) as u8
+            };
+            let mut blocks: Vec<u8> = (0..values.len() / weights * size).map(|_| byte()).collect();
+            for block in blocks.chunks_exact_mut(size) {
+                // About 2^-9, of either sign; an exponent of about 2^-7.
+                if is_float { block[1] = block[1] & 0x83 | 0x18 } else { block[0] = 119 + block[0] % 3 }
+            }
+            gguf.raw.insert(name.clone(), (code, shape.clone(), blocks));
+        }
+        let path = folder.path().join("m.gguf");
+        gguf.write(&path);
+        assert_same_bits(&format!("type {code}"), &path, WeightFormat::default());
+        let a8 = WeightFormat { compute: Some(Compute::A8), ..WeightFormat::default() };
+        let engine = load(&path, a8, options()).unwrap();
+        assert!(
+            engine.card().weight_bytes
+                < load(&path, dequantised(a8), options()).map_or(u64::MAX, |e| e.card().weight_bytes)
+        );
+    }
+}
+
+#[test]
+fn folders_of_published_quantisations_have_the_bits_of_dequantised_ones() {
+    for name in ["llama-awq-gemm", "llama-fp8-block128", "llama-fp8-compressed-tensors", "gpt-oss-mxfp4"] {
+        // What is not quantised is of 16 bits in these files.
+        same_bits(name, &golden(name), WeightFormat::default());
     }
 }
 

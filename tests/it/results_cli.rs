@@ -275,7 +275,7 @@ fn outcome_files_are_verified_as_far_as_they_go() {
         earnest(at).args(["runs", "verify", "--results", "outcomes"]).env("EARNEST_CACHE", at.join("cache")).output();
     let verified = verified.unwrap();
     assert_eq!(code(&verified), 0, "{}{}", stdout(&verified), stderr(&verified));
-    assert!(stdout(&verified).contains("neither questions nor"), "{}", stdout(&verified));
+    assert!(stdout(&verified).contains("neither\nquestions nor"), "{}", stdout(&verified));
 }
 
 /// `earnest run` of a part into a folder.

@@ -135,7 +135,7 @@ fn runs_are_read_after_model_data_and_suite_are_gone() {
     reseal(&at.join("earnest-results"));
     let shown = run_in(at, &["runs", "show", &runs[0]]);
     assert_eq!(code(&shown), 0, "{}", stderr(&shown));
-    assert!(stdout(&shown).contains("this version of earnest has no suite gone"), "{}", stdout(&shown));
+    assert!(stdout(&shown).contains("this version of earnest has no suite\n  gone"), "{}", stdout(&shown));
 
     // What nobody uses any more goes.
     for (run, left) in runs.iter().zip([2, 0]) {

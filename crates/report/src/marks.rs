@@ -76,6 +76,14 @@ pub fn pieces(completion: &str, opened: Option<&str>, readings: &[Reading]) -> V
     pieces
 }
 
+/// Returns what of a completion is no thinking, all of it if that is nothing. `opened` is the marker of thinking that the prompt opened.
+pub fn visible_text(completion: &str, opened: Option<&str>) -> String {
+    let pieces = pieces(completion, opened, &[]);
+    let shown: String =
+        pieces.iter().filter(|piece| piece.kind != "thinking").map(|piece| piece.text.as_str()).collect();
+    if shown.trim().is_empty() { completion.to_owned() } else { shown }
+}
+
 fn push_thinking(pieces: &mut Vec<Piece>, text: &str) {
     if text.trim().is_empty() {
         if !text.is_empty() {

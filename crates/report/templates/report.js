@@ -81,21 +81,28 @@
     // Characters that turn the direction of the text would turn the words around it, too.
     return JSON.parse((await new Response(stream).text()).replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd"));
   };
-  const marked = (text, words) => {
-    const start = words ? text.toLowerCase().indexOf(words) : -1;
-    if (start < 0) return [text];
-    return [text.slice(0, start), element("mark", {}, text.slice(start, start + words.length)), text.slice(start + words.length)];
+  // What is searched for, whatever its case; none for nothing.
+  const searched = () => {
+    const words = at("search").value.trim();
+    return words ? new RegExp(words.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "iu") : null;
   };
+  const marked = (text, words) => {
+    const hit = words?.exec(text);
+    if (!hit) return [text];
+    const end = hit.index + hit[0].length;
+    return [text.slice(0, hit.index), element("mark", {}, hit[0]), text.slice(end)];
+  };
+  const counted = (number) => number.toLocaleString("en");
   const chosenValue = (id) => at(id)?.value ?? "";
   // Rows that answered an item differently than the row at hand did, where flips are listed.
   let other = new Map();
   const search = () => {
     if (!rows) return;
-    const words = at("search").value.trim().toLowerCase();
+    const words = searched();
     const flips = rows.flips[Number(chosenValue("flips") || -1)];
     for (const id of ["run", "outcome", "by"]) if (at(id)) at(id).disabled = flips !== undefined;
     other = new Map(flips?.rows);
-    const has = (i) => [rows.items.words[rows.item[i]], texts.question[rows.item[i]], texts.gold[rows.item[i]], texts.completion[i]].some((text) => text.toLowerCase().includes(words));
+    const has = (i) => [rows.items.words[rows.item[i]], texts.question[rows.item[i]], texts.gold[rows.item[i]], texts.completion[i]].some((text) => words.test(text));
     if (flips) {
       const [task, length] = [chosenValue("task"), chosenValue("length")];
       const is = (i) => chosen.run.has(String(rows.run[i])) && chosen.task.has(rows.tasks.words[rows.task[i]]);
@@ -119,20 +126,27 @@
   };
   const badge = (i) => element("span", { className: `badge ${rows.outcome[i] === 0 ? "good" : "bad"}` }, rows.outcomes.words[rows.outcome[i]]);
   const name = (i) => `${rows.items.words[rows.item[i]]}${rows.sample[i] ? ` \u00b7 ${rows.sample[i]}` : ""}`;
+  const is_stored = (i) => texts.completion[i] !== "" || rows.tokens[i] === 0;
+  const read = (i) => texts.extracted[i] ?? (is_stored(i) ? "nothing" : "not stored");
   const id = (i) => `${rows.items.words[rows.item[i]]}${rows.sample[i] ? `~${rows.sample[i]}` : ""}`;
   const label = (i) => (rows.runs.length > 1 ? [element("span", { className: `swatch s${rows.run[i] % Number(root.dataset.styles)}`, title: rows.runs[rows.run[i]] })] : []);
+  // Characters of a text, with those that were left out of the report.
+  const characters = (text) => {
+    const cut = /\n\[\u2026 (\d+) characters left out[^\n]*\]\n/u.exec(text);
+    return [...text].length + (cut ? Number(cut[1]) - [...cut[0]].length : 0);
+  };
   // An answer in its parts: thinking is folded, what a scorer read is marked.
   const answer = (i, words) => {
     const text = texts.completion[i];
     // Files of outcomes have no texts.
-    if (text === "" && rows.tokens[i] > 0) return element("pre", { className: "completion dim" }, "(not stored)");
+    if (!is_stored(i)) return element("pre", { className: "completion dim" }, "(not stored)");
     const parts = [];
     const lengths = rows.parts[i].length ? rows.parts[i] : [text.length, 0];
     for (let part = 0, from = 0; part < lengths.length; part += 2) {
       const piece = text.slice(from, from += lengths[part]);
       const kind = rows.marks.words[lengths[part + 1]];
       if (kind === "") parts.push(...marked(piece, words));
-      else if (lengths[part + 1] === 1) parts.push(element("details", { className: "thinking", open: Boolean(words) && piece.toLowerCase().includes(words) }, element("summary", {}, `thinking, ${piece.length} characters`), ...marked(piece, words)));
+      else if (lengths[part + 1] === 1) parts.push(element("details", { className: "thinking", open: Boolean(words?.test(piece)) }, element("summary", {}, `thinking, ${counted(characters(piece))} characters`), ...marked(piece, words)));
       else parts.push(element("mark", { title: `read by ${kind}` }, piece, element("sup", {}, kind)));
     }
     return element("pre", { className: "completion" }, ...parts);
@@ -142,27 +156,32 @@
   // A sample as the viewer shows it.
   const sample = (i, words) => {
     const item = rows.item[i];
-    const read = (scorer, bit) => {
+    const score = (bit) => {
+      const scorer = rows.scorers.words[bit];
       const right = Math.floor(rows.matched[i] / 2 ** bit) % 2 === 1;
       const decides = rows.decide[rows.run[i]].includes(bit) ? [" ", element("small", {}, "decides")] : [];
       return element("tr", {}, element("th", { scope: "row" }, scorer, ...decides), element("td", {}, element("span", { className: `badge ${right ? "good" : "bad"}` }, right ? "right" : "wrong")));
     };
-    const scorers = rows.scorers.words.map(read);
-    const facts = [["run", rows.runs[rows.run[i]]], ["task", rows.task_labels[rows.task[i]]], ["tokens", rows.tokens[i]]];
+    const scorers = rows.scored[rows.run[i]].map(score);
+    const facts = [["run", rows.runs[rows.run[i]]], ["task", rows.task_labels[rows.task[i]]], ...(rows.tokens[i] > 0 ? [["tokens", rows.tokens[i]]] : [])];
     if (rows.covariate[i] >= 0) facts.push(rows.covariates.words[rows.covariate[i]].split(/=(.*)/s).slice(0, 2));
-    if (rows.ms[i] >= 0) facts.push(["milliseconds", rows.ms[i]]);
+    if (rows.ms[i] > 0) facts.push(["milliseconds", rows.ms[i]]);
     if (rows.truncated[i]) facts.push(["end", "cut off by the token budget"]);
     return element("article", { className: "sample" },
       element("h1", { className: "item" }, badge(i), ` ${name(i)}`),
       ...question(i, words),
-      element("div", { className: "answers" }, element("div", {}, ...block("Expected", texts.gold[item] || "(not stored)", words)), element("div", {}, ...block("Read", texts.extracted[i] ?? "(nothing)", words))),
+      element("div", { className: "answers" }, element("div", {}, ...block("Expected", texts.gold[item] || "(not stored)", words)), element("div", {}, ...block("Read", texts.extracted[i] ?? `(${read(i)})`, words))),
       element("h2", {}, rows.ms[i] < 0 ? "No answer" : "Answer"), answer(i, words),
       ...(scorers.length ? [element("table", {}, element("tbody", {}, ...scorers))] : []),
       element("dl", { className: "facts" }, ...facts.flatMap(([fact, value]) => [element("dt", {}, fact), element("dd", {}, String(value))])));
   };
   // Two runs' answers to one item, side by side, as the viewer shows them.
   const pair = (both, words) => {
-    const side = (i) => element("section", {}, element("h2", {}, ...label(i), `${rows.runs[rows.run[i]]} `, badge(i)), element("p", { className: "dim" }, `read: ${texts.extracted[i] ?? "nothing"}`), answer(i, words));
+    const share = (i) => {
+      const mine = rows.run.flatMap((run, other) => (run === rows.run[i] && rows.item[other] === rows.item[i] ? [rows.outcome[other] === 0] : []));
+      return mine.length > 1 ? [" ", element("small", {}, `${mine.filter(Boolean).length} of ${mine.length} right, sample ${rows.sample[i]}`)] : [];
+    };
+    const side = (i) => element("section", {}, element("h2", {}, ...label(i), `${rows.runs[rows.run[i]]} `, badge(i), ...share(i)), element("p", { className: "dim" }, `read: ${read(i)}`), answer(i, words));
     const differ = texts.question[rows.item[both[0]]] !== texts.question[rows.item[both[1]]] ? [element("p", { className: "problem" }, `another question: ${texts.question[rows.item[both[1]]]}`)] : [];
     return element("article", { className: "sample" }, element("h1", { className: "item" }, name(both[0])), ...question(both[0], words), ...block("Expected", texts.gold[rows.item[both[0]]] || "(not stored)", words), ...differ, element("div", { className: "answers" }, ...both.map(side)));
   };
@@ -178,9 +197,13 @@
   const walk = walking({
     list: at("list"),
     detail,
-    address: (line) => `samples?${new URLSearchParams([...parameters(), ["item", line.dataset.id]])}`,
+    address: (line) => {
+      // A sample of several runs is one of its run.
+      const of = rows.runs.length > 1 && !other.size && !parameters().has("run") ? [["of", rows.run[line.dataset.index]]] : [];
+      return `samples?${new URLSearchParams([...parameters(), ["item", line.dataset.id], ...of])}`;
+    },
     show: (line) => {
-      const [i, words] = [Number(line.dataset.index), at("search").value.trim().toLowerCase()];
+      const [i, words] = [Number(line.dataset.index), searched()];
       return other.has(i) ? pair([i, other.get(i)], words) : sample(i, words);
     },
   });
@@ -192,11 +215,21 @@
     const from = Math.max(0, kept.length - LONGEST);
     return `${start || from ? "\u2026 " : ""}${kept.slice(from)}${end ? " \u2026" : ""}`;
   };
-  const said = (i, words) => marked(texts.completion[i].slice(0, LONGEST), words);
+  // The beginning of an answer, of which thinking is no part unless it is all.
+  const said = (i, words) => {
+    const [text, parts] = [texts.completion[i], rows.parts[i]];
+    let visible = "";
+    for (let part = 0, from = 0; part < parts.length; part += 2) {
+      const piece = text.slice(from, from += parts[part]);
+      if (parts[part + 1] !== 1) visible += piece;
+    }
+    return marked((visible.trim() ? visible : text).slice(0, LONGEST), words);
+  };
   const draw = () => {
     if (!rows) return;
-    const words = at("search").value.trim().toLowerCase();
-    at("count").textContent = other.size ? `${found.length} of ${other.size} items` : `${found.length} of ${rows.run.length} samples`;
+    const words = searched();
+    const [of, what] = other.size ? [other.size, "items"] : [rows.run.length, "samples"];
+    at("count").textContent = `${counted(found.length)} of ${counted(of)} ${what}`;
     const lines = found.slice(first, first + PAGE).map((i) => {
       const item = rows.item[i];
       const line = element("a", { className: "line", role: "button", tabIndex: 0, onkeydown: (event) => { if (event.key === "Enter") line.click(); } },
@@ -224,7 +257,7 @@
   let asked = null;
   const select = (words) => {
     if (!rows) { asked = words; return; }
-    const known = ["right", "wrong", "run", "task", "covariate", "outcome", "q", "item"];
+    const known = ["right", "wrong", "run", "task", "covariate", "outcome", "q", "item", "of"];
     const missing = [...words.keys()].filter((name) => !known.includes(name)).map((name) => `${name} ${words.get(name)}`);
     const index = (list, name) => {
       const word = words.get(name);
@@ -236,6 +269,7 @@
     const flips = rows.flips.findIndex((flips) => String(flips.right) === right && String(flips.wrong) === wrong);
     if (flips < 0 && (right !== null || wrong !== null)) missing.push(`right in ${right} and wrong in ${wrong}`);
     at("flips").value = flips < 0 ? "" : String(flips);
+    for (const name of ["run", "outcome"]) if (flips >= 0 && words.has(name)) { missing.push(`${name} ${words.get(name)}`); words.delete(name); }
     if (at("run")) at("run").value = index(rows.runs.map((_, index) => String(index)), "run");
     at("task").value = index(rows.tasks.words, "task");
     at("length").value = index(rows.covariates.words, "covariate");
@@ -243,12 +277,14 @@
     at("search").value = words.get("q") ?? "";
     show(0);
     const item = words.get("item");
-    const place = item === null ? 0 : found.findIndex((i) => id(i) === item);
+    const is_of = (i) => !words.has("of") || String(rows.run[i]) === words.get("of");
+    const place = item === null ? 0 : found.findIndex((i) => id(i) === item && is_of(i));
     if (place < 0) missing.push(`item ${item}`);
     if (place > 0) { first = place - (place % PAGE); draw(); }
     at("missing").textContent = missing.length ? `Not here, and so not chosen: ${missing.join(", ")}.` : "";
-    if (walk.beside() && place >= 0) walk.choose(place - first, false);
-    at("samples").scrollIntoView();
+    const shows = place >= 0 && (item !== null || walk.beside());
+    if (shows) walk.choose(place - first, false);
+    (shows && !walk.beside() ? walk.lines()[place - first] : at("samples")).scrollIntoView();
   };
   let waiting = 0;
   at("search").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(() => show(0), 200); });
@@ -261,6 +297,7 @@
     j: () => { if (at("samples").open && !walk.next() && next()) walk.choose(0); },
     k: () => { if (at("samples").open) walk.previous(); },
     "/": () => { at("samples").open = true; at("search").focus(); },
+    "?": () => at("help").showModal(),
   });
 
   const start = async () => {
@@ -284,9 +321,9 @@
     const counts = rows.outcomes.words.map(() => 0);
     for (const outcome of rows.outcome) counts[outcome] += 1;
     const option = (value, text) => element("option", { value }, text);
-    at("outcome").append(option("", "every outcome"), option("wrong", `wrong or no answer (${rows.run.length - counts[0]})`),
-      ...rows.outcomes.words.map((word, index) => option(String(index), `${word} (${counts[index]})`)));
-    at("flips").append(...rows.flips.map((flips, index) => option(String(index), `${flips.rows.length}: ${rows.runs[flips.right]} ${flips.counts ? `right, ${rows.runs[flips.wrong]} wrong` : `higher than ${rows.runs[flips.wrong]}`}`)));
+    at("outcome").append(option("", "every outcome"), option("wrong", `wrong or no answer (${counted(rows.run.length - counts[0])})`),
+      ...rows.outcomes.words.map((word, index) => option(String(index), `${word} (${counted(counts[index])})`)));
+    at("flips").append(...rows.flips.map((flips, index) => option(String(index), `${counted(flips.rows.length)}: ${rows.runs[flips.right]} ${flips.more ?? "right,"} ${rows.runs[flips.wrong]}${flips.more ? "" : " wrong"}`)));
     at("flips").hidden = rows.flips.length === 0;
     at("task").append(...rows.task_labels.map((label, index) => option(String(index), label)));
     at("length").append(...rows.covariates.words.map((word, index) => option(String(index), word.replace("=", " "))));

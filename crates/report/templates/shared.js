@@ -99,6 +99,8 @@ const walking = ({ list, detail, show, address }) => {
     open = index;
     const line = lines[open];
     line.classList.add("open");
+    // Where there is no room beside the list, what is shown stands behind its line.
+    if (!beside()) line.after(detail);
     if (scroll) line.scrollIntoView({ block: "nearest" });
     history.replaceState(null, "", `#${address(line)}`);
     wanted += 1;
@@ -116,8 +118,6 @@ const walking = ({ list, detail, show, address }) => {
     lines.forEach((line, index) => line.addEventListener("click", (event) => {
       if ((line.getAttribute("href") && !beside()) || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      // Where there is no room beside the list, the sample stands behind its line.
-      if (!beside()) line.after(detail);
       choose(index, false);
     }));
   };

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::failed::Failed;
 use crate::limits::PAGE_BYTES;
-use crate::shape::path_segment;
+use crate::shape::{path_segment, unescaped};
 use crate::work::{Asked, Kind, Threads};
 
 /// State shared by all requests.
@@ -141,7 +141,6 @@ impl App {
                 status: StatusCode::INTERNAL_SERVER_ERROR,
                 message: "this page failed, which is an error in earnest".to_owned(),
                 hint: None,
-                lacks_run: false,
             })
         })
     }
@@ -177,14 +176,12 @@ impl App {
                 status: StatusCode::UNPROCESSABLE_ENTITY,
                 message: format!("this page would be larger than {} MiB", PAGE_BYTES >> 20),
                 hint: Some("`earnest samples RUN` and `earnest export RUN` have all of it.".to_owned()),
-                lacks_run: false,
             }),
             Ok(()) => Ok(String::from_utf8_lossy(&page.bytes).into_owned()),
             Err(error) => Err(Failed {
                 status: StatusCode::INTERNAL_SERVER_ERROR,
                 message: format!("the page cannot be made: {error:#}"),
                 hint: None,
-                lacks_run: false,
             }),
         }
     }
@@ -196,19 +193,35 @@ impl App {
         response
     }
 
+    /// True if there are runs of all these names.
+    async fn has(self: &Arc<Self>, runs: Vec<String>) -> bool {
+        let found = move |store: &Store, _: &Asked| -> Result<bool, Failed> {
+            for run in &runs {
+                if store.exactly(run)?.is_none() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        self.read(Kind::Quick, found).await.unwrap_or(false)
+    }
+
     /// Writes the page of a failure, with the ways back from its address: to the run or the comparison it is of, and to all runs.
-    pub fn leading_back(&self, address: &Uri, response: Response) -> Response {
+    pub async fn leading_back(self: &Arc<Self>, address: &Uri, response: Response) -> Response {
         let Some(failed) = response.extensions().get::<Failed>() else { return response };
-        let Failed { status, message, hint, lacks_run } = failed;
+        let Failed { status, message, hint, .. } = failed;
         let mut parts = address.path().strip_prefix(&self.base).into_iter().flat_map(|rest| rest.split('/'));
         let back = match (parts.next(), parts.next()) {
-            _ if *lacks_run => None,
             // The page of a run leads to itself where it was asked for a part of it.
             (Some("run"), Some(run)) if parts.next().is_some() || address.query().is_some() => {
-                Some(("The run", format!("run/{run}")))
+                unescaped(run).map(|name| ("The run", format!("run/{run}"), vec![name]))
             }
-            (Some("compare" | "pair"), None) => compared(address).map(|both| ("The comparison", both)),
+            (Some("compare" | "pair"), None) => compared(address),
             _ => None,
+        };
+        let back = match back {
+            Some((word, to, runs)) => self.has(runs).await.then_some((word, to)),
+            None => None,
         };
         let context = json!({"title": "Not available", "message": message, "hint": hint, "back": back});
         match self.render("error.html", from_serialize(context)) {
@@ -221,12 +234,12 @@ impl App {
     }
 }
 
-/// Address of the comparison of the two runs that an address names beside other parameters.
-fn compared(address: &Uri) -> Option<String> {
+/// Way back to the comparison of the two runs that an address names beside other parameters, and these runs.
+fn compared(address: &Uri) -> Option<(&'static str, String, Vec<String>)> {
     let Query(given): Query<Vec<(String, String)>> = Query::try_from_uri(address).ok()?;
-    let run = |name: &str| given.iter().find(|(known, _)| known == name).map(|(_, run)| path_segment(run));
-    let both = run("a").zip(run("b")).filter(|_| given.len() > 2);
-    both.map(|(a, b)| format!("compare?a={a}&b={b}"))
+    let run = |name: &str| given.iter().find(|(known, _)| known == name).map(|(_, run)| run.clone());
+    let (a, b) = run("a").zip(run("b")).filter(|_| given.len() > 2)?;
+    Some(("The comparison", format!("compare?a={}&b={}", path_segment(&a), path_segment(&b)), vec![a, b]))
 }
 
 /// A page while it is written, up to [`PAGE_BYTES`].

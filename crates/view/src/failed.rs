@@ -11,8 +11,6 @@ pub(crate) struct Failed {
     pub status: StatusCode,
     pub message: String,
     pub hint: Option<String>,
-    /// The run of its address does not exist, so that no way leads back to it.
-    pub lacks_run: bool,
 }
 
 impl From<ReportError> for Failed {
@@ -39,22 +37,17 @@ impl From<RunError> for Failed {
             RunError::NoRun { .. } | RunError::NotExact { .. } | RunError::AmbiguousRun { .. } => StatusCode::NOT_FOUND,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        Failed { status, message: error.to_string(), hint: error.help(), lacks_run: status == StatusCode::NOT_FOUND }
+        Failed { status, message: error.to_string(), hint: error.help() }
     }
 }
 
 impl Failed {
     pub fn unprocessable(error: &dyn std::error::Error, hint: Option<String>) -> Failed {
-        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint, lacks_run: false }
+        Failed { status: StatusCode::UNPROCESSABLE_ENTITY, message: error.to_string(), hint }
     }
 
     pub fn not_found(message: impl Into<String>) -> Failed {
-        Failed { status: StatusCode::NOT_FOUND, message: message.into(), hint: None, lacks_run: false }
-    }
-
-    /// No run has this name.
-    pub fn no_run(name: &str) -> Failed {
-        Failed { lacks_run: true, ..Failed::not_found(format!("there is no run {name} in these results")) }
+        Failed { status: StatusCode::NOT_FOUND, message: message.into(), hint: None }
     }
 
     /// Adds the next step, if there is one.
@@ -68,12 +61,11 @@ impl Failed {
             status: StatusCode::SERVICE_UNAVAILABLE,
             message: "the viewer is busy with other pages".to_owned(),
             hint: Some("Reload in a moment. What a closed page was waiting for ends by itself.".to_owned()),
-            lacks_run: false,
         }
     }
 
     pub fn bad_request(message: impl Into<String>) -> Failed {
-        Failed { status: StatusCode::BAD_REQUEST, message: message.into(), hint: None, lacks_run: false }
+        Failed { status: StatusCode::BAD_REQUEST, message: message.into(), hint: None }
     }
 }
 

@@ -18,7 +18,7 @@ use minijinja::Environment;
 use crate::app::{App, Shared};
 use crate::failed::Failed;
 use crate::pages::{compare, differences, leaderboard, run, sample, samples};
-use crate::shape;
+use crate::shape::{self, unescaped};
 use crate::work::Threads;
 
 static ALL: LazyLock<String> = LazyLock::new(|| [SCRIPT, include_str!("../templates/view.js")].concat());
@@ -42,7 +42,11 @@ pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections
         let app = Arc::clone(&here);
         async move {
             let address = request.uri().clone();
-            app.leading_back(&address, next.run(request).await)
+            let response = match unescaped(address.path()) {
+                Some(_) => next.run(request).await,
+                None => app.failure(Failed::bad_request("what the % signs of the address stand for is not UTF-8")),
+            };
+            app.leading_back(&address, response).await
         }
     });
     Router::new()

@@ -11,7 +11,7 @@ pub(crate) struct Share {
 }
 
 /// Undoes [`path_segment`]; none for what it does not write.
-fn unescaped(text: &str) -> Option<String> {
+pub(crate) fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

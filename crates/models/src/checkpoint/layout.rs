@@ -134,22 +134,41 @@ pub(super) struct Mxfp4Rows<'a> {
 impl Mxfp4Rows<'_> {
     /// Reads the rows: a code times `2^(scale - 127)`, low nibble first. In bfloat16, which holds them exactly unless they are subnormal.
     pub(super) fn read(&self) -> Result<Vec<u16>, CheckpointError> {
+        let mut out = Vec::with_capacity(self.rows * self.per_row * MXFP4_BLOCK);
+        self.each_block(|scale, codes| {
+            for pair in codes {
+                out.extend([pair & 15, pair >> 4].map(|code| mxfp4_value(code, scale)));
+            }
+        })?;
+        Ok(out)
+    }
+
+    /// Reads the rows as GGUF's blocks: the scale, then bytes whose low nibbles are the first half.
+    pub(super) fn blocks(&self) -> Result<Vec<u8>, CheckpointError> {
+        let mut out = Vec::with_capacity(self.rows * self.per_row * MXFP4_GGUF_BYTES);
+        self.each_block(|scale, codes| {
+            let code = |i: usize| codes.get(i / 2).map_or(0, |pair| pair >> (i % 2 * 4) & 15);
+            out.push(scale);
+            out.extend((0..MXFP4_BYTES).map(|i| code(i) | code(MXFP4_BYTES + i) << 4));
+        })?;
+        Ok(out)
+    }
+
+    /// Calls `each` with the scale and the codes of every block, row by row.
+    fn each_block(&self, mut each: impl FnMut(u8, &[u8])) -> Result<(), CheckpointError> {
         let Mxfp4Rows { first, row_step, rows, per_row, .. } = *self;
         let span = rows.saturating_sub(1) * row_step + per_row;
         let byte = |[byte]: [u8; 1]| byte;
         let offset = self.blocks.1 + (first * MXFP4_BYTES) as u64;
         let codes = read_values(self.blocks.0, offset, span * MXFP4_BYTES, byte)?;
         let scales = read_values(self.scales.0, self.scales.1 + first as u64, span, byte)?;
-        let mut out = Vec::with_capacity(rows * per_row * MXFP4_BLOCK);
         for row in 0..rows {
             for block in row * row_step..row * row_step + per_row {
-                let scale = scales.get(block).copied().unwrap_or(0);
-                for &pair in codes.get(block * MXFP4_BYTES..(block + 1) * MXFP4_BYTES).unwrap_or_default() {
-                    out.extend([pair & 15, pair >> 4].map(|code| mxfp4_value(code, scale)));
-                }
+                let codes = codes.get(block * MXFP4_BYTES..(block + 1) * MXFP4_BYTES).unwrap_or_default();
+                each(scales.get(block).copied().unwrap_or(0), codes);
             }
         }
-        Ok(out)
+        Ok(())
     }
 }
 

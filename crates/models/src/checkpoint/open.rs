@@ -278,7 +278,8 @@ impl Checkpoint {
         }
         match &self.weights {
             Weights::Gguf(weights) => weights.block_type(&self.config, p, shape),
-            Weights::Hf(_) | Weights::Random(_) | Weights::Absent => None,
+            Weights::Hf(weights) => weights.block_type(&self.config, p, shape),
+            Weights::Random(_) | Weights::Absent => None,
         }
     }
 
@@ -297,6 +298,9 @@ impl Checkpoint {
         }
         match &self.weights {
             Weights::Gguf(weights) if self.weight_format.keeps_values() => weights.blocks(&self.config, p, shape),
+            Weights::Hf(weights) if self.weight_format.keeps_values() => {
+                weights.blocks(&self.config, p, shape)?.ok_or_else(missing)
+            }
             Weights::Gguf(weights) => self.weight_format.blocks(p, weights.tensor(&self.config, p, shape)?),
             Weights::Hf(weights) => self.weight_format.blocks(p, weights.tensor(&self.config, p, shape)?),
             Weights::Random(weights) => self.weight_format.blocks(p, weights.tensor(p, shape)),
@@ -409,7 +413,7 @@ impl Checkpoint {
         let mut files = self.metadata_files.clone();
         match &self.weights {
             Weights::Hf(weights) => files.extend(weights.files().cloned()),
-            Weights::Gguf(weights) => files.push(weights.path().clone()),
+            Weights::Gguf(weights) => files.extend(weights.files().cloned()),
             Weights::Random(_) | Weights::Absent => {}
         }
         files

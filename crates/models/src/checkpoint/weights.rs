@@ -1,4 +1,5 @@
 //! Parameters and tensors, named alike for every architecture and file format.
+use super::levels::{LEVELS_BYTES, Levels};
 use candle_core::quantized::GgmlDType;
 use std::fmt;
 
@@ -132,6 +133,13 @@ pub enum Values {
     F16(Vec<u16>),
 }
 
+/// A float type of scales.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Half {
+    F16,
+    Bf16,
+}
+
 /// A type of quantised blocks that engines keep in memory; names as in llama.cpp. Not all of them have kernels on GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockType {
@@ -155,6 +163,18 @@ pub enum BlockType {
     Q5K,
     /// 210 bytes for 256 weights.
     Q6K,
+    /// 17 bytes for 32 weights.
+    Mxfp4,
+    /// 18 bytes for 32 weights.
+    Iq4Nl,
+    /// Super-blocks whose four bits are indices of levels: 146 bytes for 256 weights.
+    Levels(Levels),
+    /// Integers of at most 4 bits with a scale and a zero point: 19 bytes for 32 weights.
+    Group4(Half),
+    /// Integers of at most 8 bits with a scale and a zero point, which is one more than stored if so: 35 bytes for 32 weights.
+    Group8(Half, bool),
+    /// 8-bit floats with a scale in f32: 36 bytes for 32 weights.
+    E4m3,
 }
 
 impl BlockType {
@@ -171,6 +191,12 @@ impl BlockType {
             BlockType::Q4K => (256, 144),
             BlockType::Q5K => (256, 176),
             BlockType::Q6K => (256, 210),
+            BlockType::Mxfp4 => (32, 17),
+            BlockType::Iq4Nl => (32, 18),
+            BlockType::Levels(_) => (256, LEVELS_BYTES),
+            BlockType::Group4(_) => (32, 19),
+            BlockType::Group8(..) => (32, 35),
+            BlockType::E4m3 => (32, 36),
         }
     }
 
@@ -182,8 +208,15 @@ impl BlockType {
             BlockType::Q4K => 148,
             BlockType::Q5K => 180,
             BlockType::Q6K => 210,
+            // The exponent is a float of 16 bits.
+            BlockType::Mxfp4 => 18,
             other => other.size().1,
         }
+    }
+
+    /// True if products with it can round activations to 8 bits: codes are integers.
+    pub fn has_integers(self) -> bool {
+        self != BlockType::E4m3
     }
 
     pub(super) fn of(dtype: GgmlDType) -> Option<BlockType> {

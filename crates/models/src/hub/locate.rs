@@ -123,14 +123,22 @@ pub fn beside(name: &str) -> String {
 }
 
 impl CommitReference {
-    fn from_entry(entry: &Entry) -> Result<CommitReference, HubError> {
+    /// The commit of an entry; of one without a commit the only one in the cache.
+    fn from_entry(entry: &Entry, hub: &HubSettings) -> Result<CommitReference, HubError> {
+        let (commit, note) = match (&entry.commit, hub.registry()) {
+            (None, Ok(list)) => match hub.commit_of(&entry.repo, &list) {
+                Err(HubError::NoRevision { .. }) => (entry.pinned()?.clone(), None),
+                found => found?,
+            },
+            _ => (entry.pinned()?.clone(), None),
+        };
         Ok(CommitReference {
             repo: entry.repo.clone(),
-            commit: entry.pinned()?.clone(),
+            commit,
             entry: Some(entry.clone()),
             not_runnable: entry.not_runnable.clone(),
             given: entry.name.clone(),
-            note: None,
+            note,
         })
     }
 
@@ -147,7 +155,8 @@ impl CommitReference {
     /// The reference is malformed, not pinned or not in the list.
     pub fn find(text: &str, hub: &HubSettings) -> Result<Option<CommitReference>, HubError> {
         if let Some((entry, beside)) = listed(text, hub)? {
-            return Ok(Some(CommitReference { note: beside, ..CommitReference::from_entry(&entry)? }));
+            let found = CommitReference::from_entry(&entry, hub)?;
+            return Ok(Some(CommitReference { note: beside.or(found.note.clone()), ..found }));
         }
         if Path::new(text).exists() {
             return Ok(None);
@@ -189,7 +198,7 @@ impl CommitReference {
         if let Reference::Name(name) = Reference::parse(text)?
             && Path::new(text).exists()
         {
-            return CommitReference::from_entry(hub.registry()?.get(&name)?);
+            return CommitReference::from_entry(hub.registry()?.get(&name)?, hub);
         }
         CommitReference::find(text, hub)?.ok_or_else(|| HubError::IsAPath { text: text.to_owned() })
     }

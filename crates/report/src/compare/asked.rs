@@ -1,4 +1,5 @@
 //! An item that two runs answered: question, expected answer and both answers.
+use crate::marks::visible_text;
 use crate::{Flip, ReportError};
 use earnest_eval::samples::each_asked;
 use earnest_results::store::{Filter, RunRecord, Store};
@@ -19,8 +20,10 @@ pub struct AskedOfBoth {
     pub question: String,
     /// Expected answer.
     pub target: String,
-    /// Extracted answers of the first sample, of the baseline and of the run.
+    /// Extracted answers of the baseline and of the run; of several samples those of one with the outcome of the flip, if there is one.
     pub answers: [String; 2],
+    /// Numbers of these samples.
+    pub samples: [u32; 2],
 }
 
 /// Returns the question and the answers of a flip as `scorer` reads them, or each run's own one; none if one of the runs does not have them.
@@ -30,18 +33,30 @@ pub fn asked_of_both(
     flip: &Flip,
     scorer: Option<&str>,
 ) -> Result<Option<AskedOfBoth>, ReportError> {
-    let ids = flip.ids();
-    let of = |run: &RunRecord, item: &str| -> Result<Option<(String, Sample)>, ReportError> {
+    let (ids, gained) = (flip.ids(), flip.run > flip.baseline);
+    let is_right = |sample: &Sample| {
+        let score = sample.score.as_ref();
+        match scorer {
+            Some(scorer) => score.and_then(|score| score.by_scorer(scorer)).is_some_and(|score| score.correct),
+            None => score.is_some_and(|score| score.correct),
+        }
+    };
+    let of = |run: &RunRecord, item: &str, wanted: bool| -> Result<Option<(String, Sample)>, ReportError> {
         let filter = Filter { item: Some(item.to_owned()), ..Filter::default() };
-        let mut found = None;
-        each_asked(store, run, filter, 1, |asked| {
-            let question = asked.question.map(|question| question.item.segments.question);
-            found = Some((shortened(&question.unwrap_or_default()), asked.sample));
+        let mut found: Option<(String, Sample)> = None;
+        each_asked(store, run, filter, usize::MAX, |asked| {
+            let is_better =
+                |(_, known): &(String, Sample)| is_right(known) != wanted && is_right(&asked.sample) == wanted;
+            if found.as_ref().is_none_or(is_better) {
+                let question = asked.question.map(|question| question.item.segments.question);
+                found = Some((shortened(&question.unwrap_or_default()), asked.sample));
+            }
             Ok::<(), ReportError>(())
         })?;
         Ok(found)
     };
-    let (Some((question, mine)), Some((_, theirs))) = (of(&runs[0], ids[0])?, of(&runs[1], ids[1])?) else {
+    let (Some((question, mine)), Some((_, theirs))) = (of(&runs[0], ids[0], !gained)?, of(&runs[1], ids[1], gained)?)
+    else {
         return Ok(None);
     };
     let answers = [&mine, &theirs].map(|sample| {
@@ -51,12 +66,15 @@ pub fn asked_of_both(
             None => score.and_then(|score| score.answer.clone()),
         };
         // Other tools' logs may have answers of which nobody says what was read.
-        let whole = || (runs[0].manifest.settings.origin() == Origin::Log).then(|| sample.completion_text());
+        let whole = || {
+            (runs[0].manifest.settings.origin() == Origin::Log).then(|| visible_text(&sample.completion_text(), None))
+        };
         let answer = answer.or_else(whole).filter(|answer| !answer.trim().is_empty());
         answer.map_or_else(|| "nothing".to_owned(), |answer| shortened(&answer))
     });
     let ids = ids.map(str::to_owned);
-    Ok(Some(AskedOfBoth { item: flip.item.clone(), ids, question, target: shortened(&mine.gold), answers }))
+    let samples = [mine.sample, theirs.sample];
+    Ok(Some(AskedOfBoth { item: flip.item.clone(), ids, question, target: shortened(&mine.gold), answers, samples }))
 }
 
 /// A text on one line, its middle left out if it is long.

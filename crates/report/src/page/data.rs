@@ -1,5 +1,5 @@
 //! Samples as columns for the page's script.
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -14,6 +14,9 @@ use earnest_tasks::suite::registry::{samples_of_row, task_label};
 
 /// Length in characters beyond which parts of completions are shortened in the middle.
 const LONGEST: usize = 6_000;
+
+/// Kind of thinking among the marks: no scorer is called so.
+const THINKING: &str = "\u{1}thinking";
 
 /// Interned strings.
 #[derive(Debug, Default, Serialize)]
@@ -32,6 +35,10 @@ impl Words {
         self.indices.insert(word.to_owned(), self.words.len() - 1);
         self.words.len() - 1
     }
+
+    fn indices_of<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
+        words.into_iter().map(|word| self.index(word)).collect()
+    }
 }
 
 /// Columns of the list of samples, with one value per sample.
@@ -47,7 +54,8 @@ struct Rows {
     covariates: Words,
     items: Words,
     scorers: Words,
-    /// Scorers of each run that decide.
+    /// Scorers of each run, and those of them that decide.
+    scored: Vec<Vec<usize>>,
     decide: Vec<Vec<usize>>,
     /// Kinds of parts of an answer: nothing to say, thinking, and the scorers that read it.
     marks: Words,
@@ -75,8 +83,8 @@ struct Rows {
 struct Flips {
     right: usize,
     wrong: usize,
-    /// True of right and wrong answers; else one run's score is higher.
-    counts: bool,
+    /// Words between the names of the two runs: `right, ... wrong` of single answers, else that one has more.
+    more: Option<&'static str>,
     rows: Vec<[usize; 2]>,
 }
 
@@ -113,9 +121,9 @@ pub fn data(runs: &[ReportRun], comparisons: &[Comparison]) -> (String, String) 
     let covariates: Vec<Option<String>> = runs.iter().map(|run| columns(run, &mut rows.covariates)).collect();
     rows.outcomes.index(RIGHT);
     rows.marks.index("");
-    rows.marks.index("thinking");
+    rows.marks.index(THINKING);
     let chosen: Vec<Vec<String>> = runs.iter().map(|run| suites::chosen(&run.document.manifest.settings)).collect();
-    let mut first: HashMap<(usize, &str), usize> = HashMap::new();
+    let mut of_item: HashMap<(usize, &str), Vec<usize>> = HashMap::new();
     for at in &order {
         let (sample, run, _) = row(at);
         let suite = &runs[run].document.manifest.settings.suite;
@@ -127,7 +135,7 @@ pub fn data(runs: &[ReportRun], comparisons: &[Comparison]) -> (String, String) 
             texts.push(Text::Words(question.to_owned()));
             texts.push(Text::Words(sample.gold.clone()));
         }
-        first.entry((run, &sample.item)).or_insert(rows.run.len());
+        of_item.entry((run, &sample.item)).or_default().push(rows.run.len());
         rows.run.push(run);
         rows.task.push(rows.tasks.index(&sample.task));
         let covariate =
@@ -161,7 +169,12 @@ pub fn data(runs: &[ReportRun], comparisons: &[Comparison]) -> (String, String) 
     rows.task_labels = rows.tasks.words.iter().map(|task| task_label(task).into_owned()).collect();
     rows.shared = shared_by_task(runs, &rows.tasks.words);
     rows.decide = chosen.iter().map(|names| names.iter().map(|name| rows.scorers.index(name)).collect()).collect();
-    rows.flips = flips(runs, comparisons, &first);
+    rows.scored = runs.iter().map(|run| rows.scorers.indices_of(scorers(run))).collect();
+    rows.flips = flips(runs, comparisons, |run, item, is_right| {
+        let mine = of_item.get(&(run, item))?;
+        // Of several samples one with the outcome, if there is one.
+        mine.iter().find(|row| (rows.outcome[**row] == 0) == is_right).or(mine.first()).copied()
+    });
     for name in &mut rows.items.words {
         // Only the id is shown.
         *name = name.split('\n').nth(1).unwrap_or_default().to_owned();
@@ -185,7 +198,7 @@ fn answer(sample: &Sample, run: &ReportRun, chosen: &[String], marks: &mut Words
         (None, None) => (String::new(), Vec::new()),
     };
     let mut kind = |piece: &Piece| match piece.scorers.as_slice() {
-        [] => marks.index(if piece.kind == "thinking" { piece.kind } else { "" }),
+        [] => marks.index(if piece.kind == "thinking" { THINKING } else { "" }),
         scorers => marks.index(&scorers.join(", ")),
     };
     let parts: Vec<usize> = found.iter().flat_map(|piece| [piece.text.encode_utf16().count(), kind(piece)]).collect();
@@ -196,11 +209,11 @@ fn answer(sample: &Sample, run: &ReportRun, chosen: &[String], marks: &mut Words
 /// Of each task what its questions share, in UTF-16 code units.
 fn shared_by_task(runs: &[ReportRun], tasks: &[String]) -> Vec<[usize; 2]> {
     let mut questions: HashMap<&str, Vec<String>> = HashMap::new();
-    let mut known: HashSet<&str> = HashSet::new();
+    let mut known: HashSet<(&str, &str)> = HashSet::new();
     for run in runs {
         for sample in &run.samples {
             let question = run.questions.get(&sample.item).unwrap_or_default();
-            if known.insert(question) {
+            if known.insert((&sample.task, question)) {
                 questions.entry(&sample.task).or_default().push(one_line(question));
             }
         }
@@ -214,19 +227,31 @@ fn shared_by_task(runs: &[ReportRun], tasks: &[String]) -> Vec<[usize; 2]> {
     tasks.iter().map(of_task).collect()
 }
 
-/// Flips of every comparison as rows, those that the run has right first; items that the runs have under other ids are left out.
-fn flips(runs: &[ReportRun], comparisons: &[Comparison], first: &HashMap<(usize, &str), usize>) -> Vec<Flips> {
+/// Names of the scorers of a run.
+fn scorers(run: &ReportRun) -> BTreeSet<&str> {
+    let scores = run.samples.iter().filter_map(|sample| sample.score.as_ref());
+    scores.flat_map(|score| score.scorers.iter().map(|(name, _)| name)).collect()
+}
+
+/// Flips of every comparison as rows, those that the run has right first; items without samples are left out. `row` is that of a run's sample of
+/// an item, one that is right or not if there is one.
+fn flips(
+    runs: &[ReportRun],
+    comparisons: &[Comparison],
+    row: impl Fn(usize, &str, bool) -> Option<usize>,
+) -> Vec<Flips> {
     let index = |label: &str| runs.iter().position(|run| run.label == label);
     let pairs = comparisons.iter().filter_map(|one| Some((one, index(&one.baseline)?, index(&one.run)?)));
     let both = pairs.flat_map(|(one, base, run)| {
+        let row = &row;
         [(run, base), (base, run)].map(|(right, wrong)| {
             let mine = one.flips.iter().filter(|flip| (flip.run > flip.baseline) == (right == run));
             let rows = mine.filter_map(|flip| {
-                let [mine, theirs] = flip.ids();
-                let row = |run| first.get(&(run, if run == base { mine } else { theirs })).copied();
-                Some([row(right)?, row(wrong)?])
+                let [of_base, of_run] = flip.ids();
+                let id = |run| if run == base { of_base } else { of_run };
+                Some([row(right, id(right), true)?, row(wrong, id(wrong), false)?])
             });
-            Flips { right, wrong, counts: one.right_or_wrong, rows: rows.collect() }
+            Flips { right, wrong, more: one.more(), rows: rows.collect() }
         })
     });
     both.filter(|flips| !flips.rows.is_empty()).collect()

@@ -93,6 +93,9 @@ pub struct Comparison {
     pub right_or_wrong: bool,
     /// Items whose answer changed, those that became right first.
     pub flips: Vec<Flip>,
+    /// True if items have several samples in a run, or several items are one.
+    #[serde(skip)]
+    pub several: bool,
     /// Number of items with a higher share of right answers in the run.
     pub gained: usize,
     /// Number of items with a lower share.
@@ -110,6 +113,17 @@ pub struct Flip {
     /// Shares of right answers.
     pub baseline: f64,
     pub run: f64,
+}
+
+impl Comparison {
+    /// How one run stands above the other in a flip; none where it alone is right.
+    pub fn more(&self) -> Option<&'static str> {
+        match (self.right_or_wrong, self.several) {
+            (true, false) => None,
+            (true, true) => Some("right more often than"),
+            (false, _) => Some("higher than"),
+        }
+    }
 }
 
 impl Flip {
@@ -190,6 +204,7 @@ fn pairwise(baseline: &str, first: &Scores, run: &str, second: &Scores) -> Compa
         own_scorers: own_scorers(first, second),
         scorers: scorers(first, second, pairs),
         right_or_wrong: first.counts_right_answers() && second.counts_right_answers(),
+        several: pairs.iter().any(|pair| !pair.is_single()),
         gained: pairs.iter().filter(|pair| pair.change() > 0.0).count(),
         lost: pairs.iter().filter(|pair| pair.change() < 0.0).count(),
         flips,

@@ -2,7 +2,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use earnest_report::compare::{AskedOfBoth, asked_of_both, compare_runs};
-use earnest_report::marks::varying;
+use earnest_report::marks::{Piece, varying};
 use earnest_report::plot::Figure;
 use earnest_report::{Difference, Flip, comparison_figure, options};
 use earnest_results::scores::CompareSettings;
@@ -113,24 +113,25 @@ pub(crate) async fn page(State(app): Shared, Asks(Two { a, b, task, from }): Ask
             return Err(Failed::not_found(format!("the two runs have no common items of the task {task}")));
         }
         let is_listed = |flip: &&Flip| task.is_empty() || flip.task == task;
-        let flips = |is_gain: bool, title: String| -> Result<Flips, Failed> {
+        let flips = |is_gain: bool, better: usize| -> Result<(Flips, Vec<&str>), Failed> {
             let mine = || found.flips.iter().filter(is_listed).filter(|flip| (flip.run > flip.baseline) == is_gain);
-            let mut shown = Vec::new();
-            let mut tasks: Vec<&str> = Vec::new();
+            let (mut shown, mut tasks) = (Vec::new(), Vec::new());
             for flip in mine().skip(from).take(PAGE) {
                 asked.check()?;
                 let both = asked_of_both(store, &runs, flip, found.common_scorer())?;
                 tasks.extend(both.is_some().then_some(flip.task.as_str()));
                 shown.extend(both);
             }
-            varying(tasks.into_iter().zip(shown.iter_mut().map(|one: &mut AskedOfBoth| &mut one.question)).collect());
-            Ok(Flips { title, number: mine().count() as u64, shown })
+            let title = match found.more() {
+                None => format!("{} right, {} wrong", models[better], models[1 - better]),
+                Some(more) => format!("{} {more} {}", models[better], models[1 - better]),
+            };
+            Ok((Flips { title, number: mine().count() as u64, shown }, tasks))
         };
-        let title = |better: usize| match found.right_or_wrong {
-            true => format!("{} right, {} wrong", models[better], models[1 - better]),
-            false => format!("higher in {}", models[better]),
-        };
-        let flips = [flips(true, title(1))?, flips(false, title(0))?];
+        let [(mut gained, of_gained), (mut lost, of_lost)] = [flips(true, 1)?, flips(false, 0)?];
+        let questions = gained.shown.iter_mut().chain(&mut lost.shown).map(|one: &mut AskedOfBoth| &mut one.question);
+        varying(of_gained.into_iter().chain(of_lost).zip(questions).collect());
+        let flips = [gained, lost];
         let most = flips.iter().map(|flips| flips.number).max().unwrap_or_default();
         let next = (most > (from + PAGE) as u64).then_some(from + PAGE);
         let previous = (from > 0).then(|| from.saturating_sub(PAGE));
@@ -169,6 +170,8 @@ pub(crate) struct OneItem {
     other: String,
     #[serde(default)]
     n: u32,
+    /// Number of the second run's sample, where it is another one.
+    other_n: Option<u32>,
     /// Only the answers, for the list's side.
     #[serde(default)]
     bare: bool,
@@ -176,21 +179,30 @@ pub(crate) struct OneItem {
 
 impl Parameters for OneItem {
     const TAKE: &'static [(&'static str, &'static str)] =
-        &[("a", RUN), ("b", RUN), ("item", ITEM), ("other", ITEM), ("n", NUMBER), ("bare", TRUTH)];
+        &[("a", RUN), ("b", RUN), ("item", ITEM), ("other", ITEM), ("n", NUMBER), ("other_n", NUMBER), ("bare", TRUTH)];
 }
 
 /// Shows the answers of two runs to one item.
 pub(crate) async fn pair(
     State(app): Shared,
-    Asks(OneItem { a, b, item, other: there, n, bare }): Asks<OneItem>,
+    Asks(OneItem { a, b, item, other: there, n, other_n, bare }): Asks<OneItem>,
 ) -> Response {
     app.page(Kind::Slow, move |store, asked| {
         let [one, other] = [record(store, &a)?, record(store, &b)?];
         let there = if there.is_empty() { &item } else { &there };
-        let shown =
-            [sample::find(store, &one, &item, n, ByToken::No)?, sample::find(store, &other, there, n, ByToken::No)?];
+        let shown = [
+            sample::find(store, &one, &item, n, ByToken::No)?,
+            sample::find(store, &other, there, other_n.unwrap_or(n), ByToken::No)?,
+        ];
         asked.check()?;
-        let sides = difference(&shown[0].text, &shown[1].text);
+        // Thinking stands before what is compared.
+        let part = |shown: &sample::Shown, thinking: bool| -> Vec<Piece> {
+            shown.completion.iter().filter(|piece| (piece.kind == "thinking") == thinking).cloned().collect()
+        };
+        let visible = |shown| part(shown, false).into_iter().map(|piece| piece.text).collect::<String>();
+        let compared = difference(&visible(&shown[0]), &visible(&shown[1]));
+        let sides: Vec<Vec<Piece>> =
+            shown.iter().zip(compared).map(|(shown, pieces)| [part(shown, true), pieces].concat()).collect();
         let models = super::labels(&[&one, &other]);
         let title = format!("{item}: {} and {}", models[0], models[1]);
         Ok(Page::new(

@@ -19,7 +19,8 @@ use crate::shape::Share;
 pub(crate) fn record(store: &Store, name: &str) -> Result<RunRecord, Failed> {
     match store.exactly(name)? {
         Some(run) => Ok(run),
-        None => Err(Failed::no_run(name).hint(&did_you_mean(name, &store.names()?))),
+        None => Err(Failed::not_found(format!("there is no run {name} in these results"))
+            .hint(&did_you_mean(name, &store.names()?))),
     }
 }
 

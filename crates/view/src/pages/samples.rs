@@ -1,5 +1,5 @@
 //! The samples of a run, filtered by the address, a page at a time.
-use earnest_report::marks::{one_line, varying};
+use earnest_report::marks::{one_line, varying, visible_text};
 use earnest_results::{Document, Origin, check_filter, with_commas};
 
 use axum::Json;
@@ -176,7 +176,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
             lines.push(Line {
                 outcome: outcome(&sample, of_log),
                 question: one_line(&question),
-                answer: short(&sample.completion_text()),
+                answer: short(&visible_text(&sample.completion_text(), run.manifest.opened_thinking())),
                 gold: short(&sample.gold),
                 item: sample.item,
                 sample: sample.sample,

@@ -47,7 +47,8 @@ impl Reader<'_> {
         let tiles = self.tiles.filter(|_| parts.iter().all(|&(p, _)| self.checkpoint.computes_bf16(p)));
         let blocks = parts.iter().map(|&(p, n)| self.checkpoint.block_type(p, &[n, width])).collect::<Option<Vec<_>>>();
         if let Some(kinds) = blocks.filter(|_| !bytes && tiles.is_none()) {
-            let rounds = parts.iter().all(|&(p, _)| self.checkpoint.rounds_activations(p));
+            let integers = kinds.iter().all(|kind| kind.has_integers());
+            let rounds = integers && parts.iter().all(|&(p, _)| self.checkpoint.rounds_activations(p));
             let parts = parts.iter().zip(kinds).map(|(&(p, n), kind)| self.blocks(p, kind, n, width));
             return Ok(PackedMatrix::stack_packed(parts.collect::<Result<_, _>>()?, rounds));
         }

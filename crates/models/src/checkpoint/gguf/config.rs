@@ -34,7 +34,7 @@ pub(in crate::checkpoint) fn read(
     rope_tensors: RopeTensors,
     allow: &[String],
 ) -> Result<(DecoderConfig, PassedKeys), CheckpointError> {
-    reject_parts(file)?;
+    reject_adapters(file)?;
     let prefix = format!("{}.", arch.name());
     let section = file.section(&prefix);
     let f = Fields::allowing(&file.path, &prefix, &section, allow);
@@ -112,19 +112,16 @@ pub(in crate::checkpoint) fn read(
     Ok((config, f.passed()))
 }
 
-/// Rejects adapters and parts of a split file.
-fn reject_parts(file: &GgufFile) -> Result<(), CheckpointError> {
-    let reject = |field: &str, value: String, reason: &str| {
-        Err(CheckpointError::Field { path: file.path.clone(), field: field.into(), value, reason: reason.into() })
-    };
-    if let Some(kind) = file.text("general.type").filter(|t| *t != "model") {
-        return reject("general.type", kind.to_string(), "only whole models are supported");
-    }
-    match file.number("split.count") {
-        Some(n) if n > 1.0 => {
-            reject("split.count", n.to_string(), "merge the parts with `llama-gguf-split --merge` first")
-        }
-        _ => Ok(()),
+/// Rejects adapters.
+fn reject_adapters(file: &GgufFile) -> Result<(), CheckpointError> {
+    match file.text("general.type").filter(|kind| *kind != "model") {
+        None => Ok(()),
+        Some(kind) => Err(CheckpointError::Field {
+            path: file.path.clone(),
+            field: "general.type".into(),
+            value: kind.to_owned(),
+            reason: "only whole models are supported".into(),
+        }),
     }
 }
 

@@ -4,6 +4,7 @@
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 use super::super::CheckpointError;
 use super::super::layout::{MXFP4_BLOCK, MXFP4_GGUF_BYTES};
+use super::iq::{IQ_BLOCK, IqType};
 use candle_core::quantized::GgmlDType;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
@@ -28,9 +29,15 @@ pub(in crate::checkpoint) enum GgufValue {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::checkpoint) enum GgufType {
     Ggml(GgmlDType),
-    /// 4 bits with a shared exponent for 32 weights (GPT-OSS), which the library lacks.
+    /// 4 bits with a shared exponent for 32 weights (GPT-OSS), which the library lacks, as it does the following.
     Mxfp4,
+    /// 4 bits that are indices of levels, for 32 weights.
+    Iq4Nl,
+    Iq(IqType),
 }
+
+/// Weights and bytes of a block of IQ4_NL.
+const IQ4_NL: (usize, usize) = (32, 18);
 
 impl GgufType {
     /// Weights of a block.
@@ -38,6 +45,8 @@ impl GgufType {
         match self {
             GgufType::Ggml(dtype) => dtype.block_size(),
             GgufType::Mxfp4 => MXFP4_BLOCK,
+            GgufType::Iq4Nl => IQ4_NL.0,
+            GgufType::Iq(_) => IQ_BLOCK,
         }
     }
 
@@ -46,6 +55,8 @@ impl GgufType {
         match self {
             GgufType::Ggml(dtype) => dtype.type_size(),
             GgufType::Mxfp4 => MXFP4_GGUF_BYTES,
+            GgufType::Iq4Nl => IQ4_NL.1,
+            GgufType::Iq(kind) => kind.type_size(),
         }
     }
 }
@@ -55,6 +66,8 @@ impl fmt::Debug for GgufType {
         match self {
             GgufType::Ggml(dtype) => dtype.fmt(f),
             GgufType::Mxfp4 => f.write_str("MXFP4"),
+            GgufType::Iq4Nl => f.write_str("IQ4_NL"),
+            GgufType::Iq(kind) => f.write_str(kind.name()),
         }
     }
 }
@@ -67,12 +80,17 @@ pub(in crate::checkpoint) struct GgufTensor {
     pub(in crate::checkpoint) shape: Vec<usize>,
     /// Bytes from the start of the file.
     pub(in crate::checkpoint) offset: u64,
+    /// Index of the file that has it.
+    part: usize,
 }
 
-/// Metadata and tensor table of a GGUF file.
+/// Metadata and tensor table of a GGUF file, or of one that is split in parts: then tensors are those of all parts, the rest is the first's.
 #[derive(Debug)]
 pub(in crate::checkpoint) struct GgufFile {
+    /// The file, or the first part.
     pub(in crate::checkpoint) path: PathBuf,
+    /// The parts after the first.
+    further: Vec<PathBuf>,
     pub(in crate::checkpoint) metadata: BTreeMap<String, GgufValue>,
     pub(in crate::checkpoint) tensors: BTreeMap<String, GgufTensor>,
 }
@@ -83,8 +101,69 @@ const DEFAULT_ALIGNMENT: i128 = 32;
 const MAX_DIMENSIONS: u32 = 4;
 
 impl GgufFile {
-    /// Reads metadata and tensor table, and checks that the file holds all tensor data.
+    /// Reads metadata and tensor table, and checks that the file, or its parts, hold all tensor data.
     pub(in crate::checkpoint) fn open(path: &Path) -> Result<GgufFile, CheckpointError> {
+        let mut file = GgufFile::read(path)?;
+        let Some([0, count]) = file.split() else { return file.whole_or_first() };
+        let malformed = |path: &Path, what: String| CheckpointError::Malformed { path: path.to_path_buf(), what };
+        for index in 1..count {
+            let part = part_name(path, index, count).ok_or_else(|| {
+                let what = format!(
+                    "it is the first of {count} parts, whose names end with -{:05}-of-{count:05}.gguf; give the parts the names back that \
+                     they were published with",
+                    1
+                );
+                malformed(path, what)
+            })?;
+            let GgufFile { path, tensors, .. } = match GgufFile::read(&part)? {
+                found if found.split() == Some([index, count]) => found,
+                found => {
+                    let what = format!("it is not part {} of {count} of the model: {:?}", index + 1, found.split());
+                    return Err(malformed(&part, what));
+                }
+            };
+            for (name, tensor) in tensors {
+                if file.tensors.insert(name.clone(), GgufTensor { part: index, ..tensor }).is_some() {
+                    return Err(malformed(&path, format!("tensor {name} is also in another part of the model")));
+                }
+            }
+            file.further.push(path);
+        }
+        let stated = file.number("split.tensors.count").map(|count| count as usize);
+        if let Some(stated) = stated.filter(|stated| *stated != file.tensors.len()) {
+            let what = format!("it says that all parts have {stated} tensors, but they have {}", file.tensors.len());
+            return Err(malformed(path, what));
+        }
+        Ok(file)
+    }
+
+    /// A file that is whole; the error of a part that is not the first.
+    fn whole_or_first(self) -> Result<GgufFile, CheckpointError> {
+        let Some([index, count]) = self.split() else { return Ok(self) };
+        let name = part_name(&self.path, 0, count).map(|first| format!(", {}", first.display())).unwrap_or_default();
+        let what = format!("it is part {} of {count} of a model; name the first one{name}", index + 1);
+        Err(CheckpointError::Malformed { path: self.path, what })
+    }
+
+    /// Index and number of parts; none of a file that is not split.
+    fn split(&self) -> Option<[usize; 2]> {
+        let number = |key: &str| self.number(key).map(|number| number as usize);
+        let count = number("split.count").filter(|count| *count > 1)?;
+        Some([number("split.no").unwrap_or(0), count])
+    }
+
+    /// The file that has a tensor.
+    pub(in crate::checkpoint) fn path_of(&self, tensor: &GgufTensor) -> &Path {
+        tensor.part.checked_sub(1).and_then(|part| self.further.get(part)).unwrap_or(&self.path)
+    }
+
+    /// All files.
+    pub(in crate::checkpoint) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.path].into_iter().chain(&self.further)
+    }
+
+    /// Reads one file.
+    fn read(path: &Path) -> Result<GgufFile, CheckpointError> {
         let io = |e| CheckpointError::io(path, "fetch the model or correct the path", e);
         let file = earnest_digest::input::open(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
@@ -144,7 +223,7 @@ impl GgufFile {
                 return Err(r.malformed(format!("tensor {name} is in the table twice")));
             }
         }
-        Ok(GgufFile { path: path.to_path_buf(), metadata, tensors })
+        Ok(GgufFile { path: path.to_path_buf(), further: Vec::new(), metadata, tensors })
     }
 
     pub(in crate::checkpoint) fn text(&self, key: &str) -> Option<&str> {
@@ -191,6 +270,14 @@ impl GgufFile {
         let strip = |key: &str| key.strip_prefix(prefix).map(str::to_string);
         self.metadata.iter().filter_map(|(key, value)| Some((strip(key)?, json(value)))).collect()
     }
+}
+
+/// Name of a part of a split file beside another one; none for a name that is not a part's.
+fn part_name(path: &Path, index: usize, count: usize) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?.strip_suffix(&format!("-of-{count:05}.gguf"))?;
+    let (name, number) = name.rsplit_once('-')?;
+    let is_number = number.len() == 5 && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| path.with_file_name(format!("{name}-{:05}-of-{count:05}.gguf", index + 1)))
 }
 
 fn collapse(list: Vec<Value>) -> Value {
@@ -336,12 +423,12 @@ impl Reader<'_> {
             let dtype = ggml_type(code).ok_or_else(|| CheckpointError::ElementType {
                 tensor: name.clone(),
                 path: self.path.to_path_buf(),
-                dtype: format!("ggml type {code}"),
+                dtype: unread_type(code),
                 advice:
-                    "Q4_0 to Q8_0, Q2_K to Q8_K, MXFP4, F16, BF16 and F32 can be read; use another quantisation of the model"
+                    "Q4_0 to Q8_0, Q2_K to Q8_K, IQ2 to IQ4, MXFP4, F16, BF16 and F32 can be read; use another quantisation of the model"
                         .into(),
             })?;
-            table.push((name, GgufTensor { dtype, shape, offset: self.u64()? }));
+            table.push((name, GgufTensor { dtype, shape, offset: self.u64()?, part: 0 }));
         }
         Ok(table)
     }
@@ -363,7 +450,33 @@ fn ggml_type(code: u32) -> Option<GgufType> {
         14 => GgmlDType::Q6K,
         15 => GgmlDType::Q8K,
         30 => GgmlDType::BF16,
+        16 => return Some(GgufType::Iq(IqType::Iq2Xxs)),
+        17 => return Some(GgufType::Iq(IqType::Iq2Xs)),
+        18 => return Some(GgufType::Iq(IqType::Iq3Xxs)),
+        20 => return Some(GgufType::Iq4Nl),
+        21 => return Some(GgufType::Iq(IqType::Iq3S)),
+        22 => return Some(GgufType::Iq(IqType::Iq2S)),
+        23 => return Some(GgufType::Iq(IqType::Iq4Xs)),
         39 => return Some(GgufType::Mxfp4),
         _ => return None,
     }))
+}
+
+/// Name of a type that is not read; its number where it has none.
+fn unread_type(code: u32) -> String {
+    let name = match code {
+        9 => "Q8_1",
+        19 => "IQ1_S",
+        24 => "I8",
+        25 => "I16",
+        26 => "I32",
+        27 => "I64",
+        28 => "F64",
+        29 => "IQ1_M",
+        34 => "TQ1_0",
+        35 => "TQ2_0",
+        40 => "NVFP4",
+        _ => return format!("ggml type {code}"),
+    };
+    name.to_owned()
 }

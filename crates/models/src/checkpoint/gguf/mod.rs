@@ -4,6 +4,8 @@ pub(super) mod arch;
 pub(super) mod config;
 pub(super) mod experts;
 pub(super) mod file;
+mod grids;
+pub(super) mod iq;
 pub(super) mod layers;
 pub(super) mod missing_pre;
 pub(super) mod names;

@@ -1,6 +1,7 @@
 //! Tensors of a GGUF file, read and dequantised one at a time.
 use super::super::hf::names::Place;
 use super::super::layout::mxfp4_of_gguf;
+use super::super::levels::iq4_nl_values;
 use super::super::quantise::{PartBlockError, dequantise, widen};
 use super::super::stored_values::read_values;
 use super::super::{BlockType, CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
@@ -43,7 +44,17 @@ pub(in crate::checkpoint) fn quantisation(file: &GgufFile) -> String {
         Some(16) => "Q5_K_S",
         Some(17) => "Q5_K_M",
         Some(18) => "Q6_K",
+        Some(19) => "IQ2_XXS",
+        Some(20) => "IQ2_XS",
         Some(21) => "Q2_K_S",
+        Some(22) => "IQ3_XS",
+        Some(23) => "IQ3_XXS",
+        Some(25) => "IQ4_NL",
+        Some(26) => "IQ3_S",
+        Some(27) => "IQ3_M",
+        Some(28) => "IQ2_S",
+        Some(29) => "IQ2_M",
+        Some(30) => "IQ4_XS",
         Some(32) => "BF16",
         Some(38) => "MXFP4_MOE",
         _ => {
@@ -66,7 +77,7 @@ pub(in crate::checkpoint) fn rope_tensors(file: &GgufFile) -> Result<RopeTensors
         if count > 1 << 16 {
             return Err(CheckpointError::WrongShape {
                 tensor: name.to_string(),
-                path: file.path.clone(),
+                path: file.path_of(tensor).to_path_buf(),
                 found: tensor.shape.clone(),
                 expected: vec![1 << 15],
             });
@@ -131,8 +142,8 @@ impl GgufWeights {
         parameter: Parameter,
         shape: &[usize],
     ) -> Option<String> {
-        let (place, _) = self.place(config, parameter, shape).ok()?;
-        Some(format!("tensor {} in {}", place.tensor, self.file.path.display()))
+        let (place, tensor) = self.place(config, parameter, shape).ok()?;
+        Some(format!("tensor {} in {}", place.tensor, self.file.path_of(tensor).display()))
     }
 
     fn place(
@@ -152,7 +163,7 @@ impl GgufWeights {
             if tensor.shape != place.whole {
                 return Err(CheckpointError::WrongShape {
                     tensor: place.tensor,
-                    path: self.file.path.clone(),
+                    path: self.file.path_of(tensor).to_path_buf(),
                     found: tensor.shape.clone(),
                     expected: place.whole,
                 });
@@ -200,14 +211,19 @@ impl GgufWeights {
         shape: &[usize],
     ) -> Option<BlockType> {
         let (place, tensor) = self.place(config, parameter, shape).ok()?;
-        let GgufType::Ggml(dtype) = tensor.dtype else { return None };
         // A row must consist of whole blocks.
-        let block = dtype.block_size();
+        let block = tensor.dtype.block_size();
         let whole = place.part.get(1).is_some_and(|k| k.is_multiple_of(block)) && place.start.is_multiple_of(block);
-        BlockType::of(dtype).filter(|_| whole && column_order(config, parameter, 1).is_none())
+        let kind = match tensor.dtype {
+            GgufType::Ggml(dtype) => BlockType::of(dtype)?,
+            GgufType::Mxfp4 => BlockType::Mxfp4,
+            GgufType::Iq4Nl => BlockType::Iq4Nl,
+            GgufType::Iq(kind) => BlockType::Levels(kind.levels()),
+        };
+        Some(kind).filter(|_| whole && column_order(config, parameter, 1).is_none())
     }
 
-    /// Reads a matrix's blocks unchanged, rows in the engine's order.
+    /// Reads a matrix's blocks, rows in the engine's order; unchanged but for those with codebooks, which become levels.
     pub(in crate::checkpoint) fn blocks(
         &self,
         config: &DecoderConfig,
@@ -218,17 +234,22 @@ impl GgufWeights {
         let (block, size) = (tensor.dtype.block_size(), tensor.dtype.type_size());
         let count: usize = place.part.iter().product();
         let offset = tensor.offset + (place.start / block * size) as u64;
-        let bytes = read_values(&self.file.path, offset, count / block * size, |[byte]: [u8; 1]| byte)?;
+        let bytes = read_values(self.file.path_of(tensor), offset, count / block * size, |[byte]: [u8; 1]| byte)?;
         let row = place.part.get(1).copied().unwrap_or(block) / block * size;
         let rows = place.part.first().copied().unwrap_or(1);
-        Ok(match row_order(self.arch, config, parameter, rows) {
+        let bytes = match row_order(self.arch, config, parameter, rows) {
             Some(order) => take(&bytes, &order, row),
             None => bytes,
+        };
+        Ok(match tensor.dtype {
+            GgufType::Iq(kind) => kind.blocks(&bytes),
+            GgufType::Ggml(_) | GgufType::Mxfp4 | GgufType::Iq4Nl => bytes,
         })
     }
 
-    pub(in crate::checkpoint) fn path(&self) -> &PathBuf {
-        &self.file.path
+    /// Files of the weights.
+    pub(in crate::checkpoint) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.file.paths()
     }
 
     pub(in crate::checkpoint) fn tensor(
@@ -279,37 +300,46 @@ fn read(
     start: usize,
     count: usize,
 ) -> Result<Values, CheckpointError> {
+    let path = file.path_of(tensor);
     let block = tensor.dtype.block_size();
     let size = tensor.dtype.type_size();
     if !start.is_multiple_of(block) || !count.is_multiple_of(block) {
         let what =
             format!("the part of tensor {name} from element {start} does not consist of whole blocks of {block}");
-        return Err(CheckpointError::Malformed { path: file.path.clone(), what });
+        return Err(CheckpointError::Malformed { path: path.to_path_buf(), what });
     }
     let offset = tensor.offset + (start / block * size) as u64;
     let dtype = match tensor.dtype {
         GgufType::Mxfp4 => {
-            return Ok(Values::Bf16(mxfp4_of_gguf(&read_values(&file.path, offset, count / block, |b| b)?)));
+            return Ok(Values::Bf16(mxfp4_of_gguf(&read_values(path, offset, count / block, |b| b)?)));
+        }
+        GgufType::Iq4Nl | GgufType::Iq(_) => {
+            let bytes = read_values(path, offset, count / block * size, |[byte]: [u8; 1]| byte)?;
+            return Ok(Values::F32(match tensor.dtype {
+                GgufType::Iq(kind) => kind.levels().values(&kind.blocks(&bytes)),
+                _ => iq4_nl_values(&bytes),
+            }));
         }
         GgufType::Ggml(dtype) => dtype,
     };
     match dtype {
-        GgmlDType::F32 => return Ok(Values::F32(read_values(&file.path, offset, count, f32::from_le_bytes)?)),
-        GgmlDType::BF16 => return Ok(Values::Bf16(read_values(&file.path, offset, count, u16::from_le_bytes)?)),
-        GgmlDType::F16 => return Ok(Values::F16(read_values(&file.path, offset, count, u16::from_le_bytes)?)),
+        GgmlDType::F32 => return Ok(Values::F32(read_values(path, offset, count, f32::from_le_bytes)?)),
+        GgmlDType::BF16 => return Ok(Values::Bf16(read_values(path, offset, count, u16::from_le_bytes)?)),
+        GgmlDType::F16 => return Ok(Values::F16(read_values(path, offset, count, u16::from_le_bytes)?)),
         _ => {}
     }
     let io = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => {
-            CheckpointError::Truncated { path: file.path.clone(), what: format!("tensor {name} is no longer complete") }
-        }
-        _ => CheckpointError::io(&file.path, "it existed when the checkpoint was opened", e),
+        std::io::ErrorKind::UnexpectedEof => CheckpointError::Truncated {
+            path: path.to_path_buf(),
+            what: format!("tensor {name} is no longer complete"),
+        },
+        _ => CheckpointError::io(path, "it existed when the checkpoint was opened", e),
     };
     let failed = |e: PartBlockError| CheckpointError::Malformed {
-        path: file.path.clone(),
+        path: path.to_path_buf(),
         what: format!("tensor {name} cannot be dequantised: {e}"),
     };
-    let mut input = earnest_digest::input::open(&file.path).map_err(io)?;
+    let mut input = earnest_digest::input::open(path).map_err(io)?;
     input.seek(SeekFrom::Start(offset)).map_err(io)?;
     let mut values = Vec::with_capacity(count);
     let mut raw = vec![0u8; CHUNK.min(count) / block * size];

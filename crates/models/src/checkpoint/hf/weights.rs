@@ -1,10 +1,10 @@
 //! Parameters of a folder's weights, read one at a time.
 //!
 //! Files are read, not mapped, because pages of a mapped file count as memory of the process.
-use super::super::layout::{MXFP4_BLOCK, Mxfp4Rows, PairedRows, split_gates};
+use super::super::layout::{MXFP4_BLOCK, Mxfp4Rows, PairedRows, split_gate_rows, split_gates};
 use super::super::stored_values::read_values;
 use super::super::weight_format::FP8_GROUP;
-use super::super::{CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
+use super::super::{BlockType, CheckpointError, DecoderConfig, ElementType, LayerParameter, Parameter, Tensor, Values};
 use super::family::Family;
 use super::files::{HfFiles, Stored};
 use super::names::{self, Place};
@@ -203,7 +203,10 @@ impl HfWeights {
         let (place, found) = self.place(config, parameter, shape)?;
         let (rows, columns) = (place.part.first().copied().unwrap_or(1), place.part.get(1).copied().unwrap_or(1));
         let values = match found {
-            Found::Plain(stored) if place.mxfp4 => return self.mxfp4(place, stored),
+            Found::Plain(stored) if place.mxfp4 => {
+                let values = Values::Bf16(self.mxfp4_rows(&place, stored)?.read()?);
+                return Ok(Tensor { values, shape: place.part });
+            }
             Found::Plain(stored) => self.plain(&place, stored, rows, columns)?,
             Found::Quantised(matrix) => {
                 let first = place.start / place.whole.last().copied().unwrap_or(1).max(1);
@@ -217,6 +220,48 @@ impl HfWeights {
         let values = split_gates(config, parameter, values, columns);
         let values = if self.family.norms_are_offsets() && is_norm(parameter) { add_one(values) } else { values };
         Ok(Tensor { shape: place.part, values })
+    }
+
+    /// Returns the type of a matrix's blocks, if [`HfWeights::blocks`] supports it.
+    pub(in crate::checkpoint) fn block_type(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+        shape: &[usize],
+    ) -> Option<BlockType> {
+        let (place, found) = self.place(config, parameter, shape).ok()?;
+        let &[_, width] = &place.part[..] else { return None };
+        match found {
+            Found::Plain(_) if place.mxfp4 => Some(BlockType::Mxfp4),
+            Found::Plain(_) => None,
+            Found::Quantised(matrix) => matrix.block_type().filter(|_| place.whole.last() == Some(&width)),
+        }
+    }
+
+    /// Reads a matrix's blocks, rows in the engine's order; none without a [`HfWeights::block_type`].
+    pub(in crate::checkpoint) fn blocks(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+        shape: &[usize],
+    ) -> Result<Option<Vec<u8>>, CheckpointError> {
+        let (place, found) = self.place(config, parameter, shape)?;
+        let &[rows, width] = &place.part[..] else { return Ok(None) };
+        let blocks = match found {
+            Found::Plain(stored) if place.mxfp4 => return self.mxfp4_rows(&place, stored)?.blocks().map(Some),
+            Found::Plain(_) => return Ok(None),
+            Found::Quantised(matrix) => {
+                let first = place.start / width.max(1);
+                matrix.blocks(first..first + rows)?
+            }
+        };
+        let Some(blocks) = blocks else { return Ok(None) };
+        let row = blocks.len() / rows.max(1);
+        let blocks = match PairedRows::of(config, parameter) {
+            Some(pairs) => pairs.halves(&blocks, row),
+            None => blocks,
+        };
+        Ok(Some(split_gate_rows(config, parameter, blocks, row)))
     }
 
     /// Reads the scales of a matrix in E4M3, one for each group of [`FP8_GROUP`] columns of each row; none for other matrices, and where a
@@ -270,8 +315,8 @@ impl HfWeights {
         Ok((name, stored))
     }
 
-    fn mxfp4(&self, place: Place, stored: &Stored) -> Result<Tensor, CheckpointError> {
-        let (name, scales) = self.mxfp4_scales(&place)?;
+    fn mxfp4_rows<'a>(&'a self, place: &Place, stored: &'a Stored) -> Result<Mxfp4Rows<'a>, CheckpointError> {
+        let (name, scales) = self.mxfp4_scales(place)?;
         for (tensor, stored) in [(&place.tensor, stored), (&name, scales)] {
             if stored.dtype != Dtype::U8 {
                 return Err(CheckpointError::ElementType {
@@ -283,15 +328,14 @@ impl HfWeights {
             }
         }
         let (rows, columns) = (place.part.first().copied().unwrap_or(1), place.part.get(1).copied().unwrap_or(1));
-        let rows = Mxfp4Rows {
+        Ok(Mxfp4Rows {
             blocks: (self.files.file(stored), stored.offset),
             scales: (self.files.file(scales), scales.offset),
             first: place.start,
             row_step: place.strides.map_or(columns / MXFP4_BLOCK, |strides| strides.row),
             rows,
             per_row: columns / MXFP4_BLOCK,
-        };
-        Ok(Tensor { values: Values::Bf16(rows.read()?), shape: place.part })
+        })
     }
 }
 

@@ -47,7 +47,11 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
     let none_holds = (shown == 0).then(|| counted(family, "test"));
     let sequential = comparisons.iter().filter_map(|one| one.sequential.as_ref());
     let remarks: Vec<String> = sequential.map(|sequential| sequential.remark()).collect();
-    html("differences.html", context!(base => &base.label, comparisons => compared, none_holds, remarks))
+    let more: Vec<&str> = comparisons.iter().filter_map(Comparison::more).collect();
+    html(
+        "differences.html",
+        context!(base => &base.label, comparisons => compared, none_holds, remarks, more => more.first().copied()),
+    )
 }
 
 /// Says how many items are not in both runs, if any.

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::codes::{Bits8, QUADS, Width, with_width};
+use super::codes::{Bits8, QUADS, Width, with_codes, with_width};
 use super::operands::{Output, Rows, STRETCH, sums};
 use super::part::{Panel, Part};
 use super::words::Words;
@@ -115,13 +115,13 @@ unsafe fn matrix<U: Int8Unit<L: Words>, const H: usize>(
             unsafe {
                 for p in 0..if pair { 2 } else { 1 } {
                     let target = groups.add(p * GROUPS);
-                    with_width!(part.bits(), B => unpack::<U::L, B>(part.panel(panel + p), first, count, H, target));
+                    with_codes!(part.codes(), B => unpack::<U::L, B>(part.panel(panel + p), first, count, H, target));
                 }
                 for (row, height) in tiles(m, TILE_ROWS) {
                     let stretch =
                         Stretch { part, rows, panel, first, count, row, sums: sums.add(row * 2 * LANES), out };
                     if U::SMALL {
-                        with_width!(part.bits(), B => stretch.tiles::<U, B, H>(height, pair, groups));
+                        with_width!(part.codes(), B => stretch.tiles::<U, B, H>(height, pair, groups));
                     } else {
                         stretch.tiles::<U, Bits8, H>(height, pair, groups);
                     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::codes::{GROUP, QUADS, Width, with_width};
+use super::codes::{GROUP, QUADS, Width, with_codes};
 use super::operands::{Output, Rows, STRETCH, sums};
 use super::part::{Panel, Part};
 use super::words::Words;
@@ -58,7 +58,7 @@ for_each_isa! {
 unsafe fn vector<L: Words>(part: &Part, x: &[f32], panels: Range<usize>, out: Output<'_>) {
     // SAFETY: as this function's callers'.
     unsafe {
-        with_width!(part.bits(), B => {
+        with_codes!(part.codes(), B => {
             let mut panel = panels.start;
             while panel < panels.end {
                 let left = panels.end - panel;
@@ -125,7 +125,7 @@ unsafe fn matrix<L: Words>(part: &Part, rows: &Rows<'_>, panels: Range<usize>, o
             // are those of `k` inputs; columns are the caller's.
             unsafe {
                 for p in 0..if pair { 2 } else { 1 } {
-                    with_width!(part.bits(), B => widen::<L, B>(part.panel(panel + p), start, length, wide.add(p * STRETCH * LANES)));
+                    with_codes!(part.codes(), B => widen::<L, B>(part.panel(panel + p), start, length, wide.add(p * STRETCH * LANES)));
                 }
                 for (row, count) in tiles(m, L::TILE_ROWS) {
                     let a = rows.floats.as_ptr().add(row * k + start * count);

@@ -7,10 +7,10 @@
 
 use rayon::prelude::*;
 
-use super::codes::{GROUP, QUADS, Width, with_width};
+use super::codes::{Codes, E2M1_ZERO, GROUP, QUADS, Width, with_codes};
 use super::words::Words;
 use crate::cpu::kernels::lanes::{LANES, Portable};
-use earnest_models::checkpoint::BlockType;
+use earnest_models::checkpoint::{BlockType, Half, Levels};
 
 /// Groups of a super-block.
 const GROUPS: usize = 8;
@@ -18,6 +18,7 @@ const GROUPS: usize = 8;
 /// Bytes of sixteen columns' 16-bit floats, and of their 8-bit scales.
 const HALFS: usize = 2 * LANES;
 const BYTES: usize = LANES;
+const FLOATS: usize = 4 * LANES;
 
 /// Storage of a format's steps and least values; `d` and `m` are 16-bit floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,47 +29,65 @@ enum Scheme {
     Offset,
     /// A super-block has `d` and `m`, its groups bytes s and t; weights are `d * s * code - m * t`.
     Super,
-    /// A super-block has `d`, its half groups a signed byte s; weights are `d * s * (code - zero)`.
-    CentredHalves { zero: u8 },
+    /// A super-block has `d`, its half groups a signed byte s; weights are `d * s * 2^-halvings * (code - zero)`.
+    CentredHalves { zero: u8, halvings: u8 },
     /// As [`Super`](Scheme::Super), for half groups.
     SuperHalves,
+    /// As [`Centred`](Scheme::Centred), with `d` in bf16.
+    CentredBf16 { zero: u8 },
+    /// Each group has `d` of a float type and a byte `zero`, which is one less than meant if so; its weights are `d * (code - zero)`.
+    Zeros { half: Half, less_one: bool },
+    /// Each group has `d` in f32; its weights are `d * code`.
+    Float,
 }
 
 /// Layout of a format in memory.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
-    bits: usize,
+    codes: Codes,
     scheme: Scheme,
 }
 
 impl Layout {
     fn of(kind: BlockType) -> Layout {
-        let (bits, scheme) = match kind {
-            BlockType::Q4_0 => (4, Scheme::Centred { zero: 8 }),
-            BlockType::Q4_1 => (4, Scheme::Offset),
-            BlockType::Q5_0 => (5, Scheme::Centred { zero: 16 }),
-            BlockType::Q5_1 => (5, Scheme::Offset),
-            BlockType::Q8_0 => (8, Scheme::Centred { zero: 128 }),
+        let halves = |zero| Scheme::CentredHalves { zero, halvings: 0 };
+        let (codes, scheme) = match kind {
+            BlockType::Q4_0 => (Codes::Four, Scheme::Centred { zero: 8 }),
+            BlockType::Q4_1 => (Codes::Four, Scheme::Offset),
+            BlockType::Q5_0 => (Codes::Five, Scheme::Centred { zero: 16 }),
+            BlockType::Q5_1 => (Codes::Five, Scheme::Offset),
+            BlockType::Q8_0 => (Codes::Eight, Scheme::Centred { zero: 128 }),
             // Two and three bits take four.
-            BlockType::Q2K => (4, Scheme::SuperHalves),
-            BlockType::Q3K => (4, Scheme::CentredHalves { zero: 4 }),
-            BlockType::Q4K => (4, Scheme::Super),
-            BlockType::Q5K => (5, Scheme::Super),
-            BlockType::Q6K => (6, Scheme::CentredHalves { zero: 32 }),
+            BlockType::Q2K => (Codes::Four, Scheme::SuperHalves),
+            BlockType::Q3K => (Codes::Four, halves(4)),
+            BlockType::Q4K => (Codes::Four, Scheme::Super),
+            BlockType::Q5K => (Codes::Five, Scheme::Super),
+            BlockType::Q6K => (Codes::Six, halves(32)),
+            BlockType::Mxfp4 => (Codes::TwiceE2m1, Scheme::CentredBf16 { zero: E2M1_ZERO }),
+            BlockType::Iq4Nl => (Codes::Levels(Levels::Iq4), Scheme::Centred { zero: Levels::Iq4.zero() }),
+            BlockType::Levels(levels) => {
+                let (zero, halvings) = (levels.zero(), levels.halvings());
+                (Codes::Levels(levels), Scheme::CentredHalves { zero, halvings })
+            }
+            BlockType::Group4(half) => (Codes::Four, Scheme::Zeros { half, less_one: false }),
+            BlockType::Group8(half, less_one) => (Codes::Eight, Scheme::Zeros { half, less_one }),
+            BlockType::E4m3 => (Codes::E4m3, Scheme::Float),
         };
-        Layout { bits, scheme }
+        Layout { codes, scheme }
     }
 
     /// Lines of a group's codes.
     fn lines(self) -> usize {
-        with_width!(self.bits, B => B::LINES)
+        with_codes!(self.codes, B => B::LINES)
     }
 
     /// Bytes of the scales of so many groups of sixteen columns, without padding.
     fn scale_bytes(self, groups: usize) -> usize {
         let blocks = groups / GROUPS;
         match self.scheme {
-            Scheme::Centred { .. } => groups * HALFS,
+            Scheme::Centred { .. } | Scheme::CentredBf16 { .. } => groups * HALFS,
+            Scheme::Zeros { .. } => groups * (HALFS + BYTES),
+            Scheme::Float => groups * FLOATS,
             Scheme::Offset => groups * 2 * HALFS,
             Scheme::Super => blocks * (2 * HALFS + 2 * GROUPS * BYTES),
             Scheme::CentredHalves { .. } => blocks * (HALFS + 2 * GROUPS * BYTES),
@@ -146,9 +165,9 @@ impl Part {
         self.k
     }
 
-    /// Bits of a code.
-    pub(super) fn bits(&self) -> usize {
-        self.layout.bits
+    /// Codes of the weights.
+    pub(super) fn codes(&self) -> Codes {
+        self.layout.codes
     }
 
     /// Panels of sixteen columns.
@@ -181,16 +200,16 @@ impl Part {
     pub(crate) fn row(&self, row: usize, scale: f32, out: &mut [f32]) {
         assert!(row < self.n && out.len() == self.k, "a row of another matrix");
         let (panel, lane) = (self.panel(row / LANES), row % LANES);
-        with_width!(self.layout.bits, B => {
+        with_codes!(self.layout.codes, B => {
             for (group, out) in out.chunks_exact_mut(GROUP).enumerate() {
                 // SAFETY: the group is one of the panel's.
                 let affine = unsafe { panel.affine::<Portable>(group) }.map(|(step, least)| (lane_of(step, lane), lane_of(least, lane)));
                 for (q, four) in out.chunks_exact_mut(4).enumerate() {
                     // SAFETY: as above.
-                    let codes = unsafe { B::quad::<Portable>(panel.codes.add(group * B::LINES * LANES), q) }[lane];
+                    let codes = unsafe { B::floats::<Portable>(panel.codes.add(group * B::LINES * LANES), q) };
                     let (step, least) = affine[q / (QUADS / 2)];
-                    for (o, code) in four.iter_mut().zip(codes.to_le_bytes()) {
-                        *o = f32::from(code).mul_add(step, least) * scale;
+                    for (o, code) in four.iter_mut().zip(codes) {
+                        *o = lane_of(code, lane).mul_add(step, least) * scale;
                     }
                 }
             }
@@ -249,9 +268,25 @@ impl Panel {
                     let bytes = p.add(2 * HALFS + 2 * i * BYTES);
                     [(d.mul(L::unsigned(bytes)), m.mul(L::unsigned(bytes.add(BYTES)))); 2]
                 }
-                Scheme::CentredHalves { zero } => {
+                Scheme::CentredBf16 { zero } => {
+                    let step = L::load_bf16(self.scales.add(group * HALFS).cast());
+                    [(step, step.mul(L::splat(-f32::from(zero)))); 2]
+                }
+                Scheme::Zeros { half, less_one } => {
+                    let p = self.scales.add(group * (HALFS + BYTES));
+                    let step = match half {
+                        Half::F16 => L::load_f16(p.cast()),
+                        Half::Bf16 => L::load_bf16(p.cast()),
+                    };
+                    let zero = L::unsigned(p.add(HALFS));
+                    let zero = if less_one { zero.add(L::splat(1.0)) } else { zero };
+                    [(step, step.mul(zero).mul(L::splat(-1.0))); 2]
+                }
+                Scheme::Float => [(L::load(self.scales.add(group * FLOATS).cast()), L::zero()); 2],
+                Scheme::CentredHalves { zero, halvings } => {
                     let p = self.scales.add(block * (HALFS + 2 * GROUPS * BYTES));
-                    let (d, zero) = (L::load_f16(p.cast()), L::splat(-f32::from(zero)));
+                    let fraction = L::splat(1.0 / f32::from(1u8 << halvings));
+                    let (d, zero) = (L::load_f16(p.cast()).mul(fraction), L::splat(-f32::from(zero)));
                     let bytes = p.add(HALFS + 2 * i * BYTES).cast::<i8>();
                     let (first, second) = (d.mul(L::signed(bytes)), d.mul(L::signed(bytes.add(BYTES))));
                     [(first, first.mul(zero)), (second, second.mul(zero))]
@@ -290,9 +325,42 @@ impl Column<'_> {
             std::array::from_fn(|q| quads[q] | spread(bits >> (4 * q)) << 4)
         };
         match kind {
-            BlockType::Q4_0 => {
+            BlockType::Q4_0 | BlockType::Iq4Nl => {
                 self.codes(0, &of_nibbles(2));
                 self.group_scales(block, 1)
+            }
+            BlockType::Levels(_) => {
+                for group in 0..GROUPS {
+                    self.codes(group, &of_nibbles(18 + 16 * group));
+                }
+                self.half_group_scales(&std::array::from_fn(|i| block[2 + i]), &block[..2])
+            }
+            BlockType::Mxfp4 => {
+                self.codes(0, &of_nibbles(1));
+                let start = self.first * HALFS;
+                self.half(start, &half_power(block[0]).to_le_bytes());
+                block[0] <= GREATEST_POWER
+            }
+            BlockType::Group4(half) | BlockType::Group8(half, _) => {
+                let codes = match kind {
+                    BlockType::Group4(_) => of_nibbles(3),
+                    _ => std::array::from_fn(|q| word(3 + 4 * q)),
+                };
+                self.codes(0, &codes);
+                let start = self.first * (HALFS + BYTES);
+                self.byte(start + HALFS, block[2]);
+                let finite = self.half(start, &block[..2]);
+                match half {
+                    Half::F16 => finite,
+                    Half::Bf16 => half::bf16::from_le_bytes([block[0], block[1]]).is_finite(),
+                }
+            }
+            BlockType::E4m3 => {
+                self.codes(0, &std::array::from_fn(|q| word(4 + 4 * q)));
+                let start = self.first * FLOATS + 4 * self.lane;
+                block[..4].iter().enumerate().for_each(|(i, byte)| self.put(start + i, *byte));
+                // Seven ones are no number.
+                f32::from_bits(word(0)).is_finite() && block[4..].iter().all(|code| code & 0x7F != 0x7F)
             }
             BlockType::Q4_1 => {
                 self.codes(0, &of_nibbles(4));
@@ -386,7 +454,7 @@ impl Column<'_> {
     }
 
     fn codes(&mut self, group: usize, quads: &[u32; QUADS]) {
-        with_width!(self.layout.bits, B => {
+        with_codes!(self.layout.codes, B => {
             let start = (self.first + group) * B::LINES;
             B::set(quads, |line, word| self.codes[start + line].0[self.lane] = word);
         });
@@ -431,4 +499,17 @@ impl Column<'_> {
 /// Four bits, each in its byte.
 fn spread(bits: u32) -> u32 {
     bits & 1 | (bits & 2) << 7 | (bits & 4) << 14 | (bits & 8) << 21
+}
+
+/// Greatest exponent of MXFP4 whose least value, 12 steps, is a number.
+const GREATEST_POWER: u8 = 250;
+
+/// Half of `2^(power - 127)` in bf16, exactly: codes are twice the values.
+fn half_power(power: u8) -> u16 {
+    match power {
+        // Below the normal numbers.
+        0 => 0x0020,
+        1 => 0x0040,
+        power => u16::from(power - 1) << 7,
+    }
 }

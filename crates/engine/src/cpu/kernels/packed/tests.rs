@@ -10,21 +10,38 @@ use crate::cpu::kernels::lanes::{Isa, LANES};
 use crate::cpu::kernels::matmul::{MatmulScratch, PackedMatrix, matmul};
 use crate::cpu::kernels::target::Target;
 use crate::cpu::kernels::testing::noise;
-use earnest_models::checkpoint::{BlockType, Tensor, Values};
+use earnest_models::checkpoint::{BlockType, Half, Levels, Tensor, Values};
 
-/// Every type: candle's, and the bytes of its 16-bit floats.
-const TYPES: [(BlockType, GgmlDType, &[usize]); 10] = [
-    (BlockType::Q4_0, GgmlDType::Q4_0, &[0]),
-    (BlockType::Q4_1, GgmlDType::Q4_1, &[0, 2]),
-    (BlockType::Q5_0, GgmlDType::Q5_0, &[0]),
-    (BlockType::Q5_1, GgmlDType::Q5_1, &[0, 2]),
-    (BlockType::Q8_0, GgmlDType::Q8_0, &[0]),
-    (BlockType::Q2K, GgmlDType::Q2K, &[80, 82]),
-    (BlockType::Q3K, GgmlDType::Q3K, &[108]),
-    (BlockType::Q4K, GgmlDType::Q4K, &[0, 2]),
-    (BlockType::Q5K, GgmlDType::Q5K, &[0, 2]),
-    (BlockType::Q6K, GgmlDType::Q6K, &[208]),
+/// Every type, and the bytes of its 16-bit floats.
+const TYPES: [(BlockType, &[usize]); 22] = [
+    (BlockType::Q4_0, &[0]),
+    (BlockType::Q4_1, &[0, 2]),
+    (BlockType::Q5_0, &[0]),
+    (BlockType::Q5_1, &[0, 2]),
+    (BlockType::Q8_0, &[0]),
+    (BlockType::Q2K, &[80, 82]),
+    (BlockType::Q3K, &[108]),
+    (BlockType::Q4K, &[0, 2]),
+    (BlockType::Q5K, &[0, 2]),
+    (BlockType::Q6K, &[208]),
+    (BlockType::Mxfp4, &[]),
+    (BlockType::Iq4Nl, &[0]),
+    (BlockType::Levels(Levels::Iq4), &[0]),
+    (BlockType::Levels(Levels::Iq3Xxs), &[0]),
+    (BlockType::Levels(Levels::Iq3S), &[0]),
+    (BlockType::Levels(Levels::Iq2), &[0]),
+    (BlockType::Group4(Half::F16), &[0]),
+    (BlockType::Group4(Half::Bf16), &[0]),
+    (BlockType::Group8(Half::F16, true), &[0]),
+    (BlockType::Group8(Half::F16, false), &[0]),
+    (BlockType::Group8(Half::Bf16, true), &[0]),
+    (BlockType::E4m3, &[2]),
 ];
+
+/// Those whose activations can be rounded.
+fn integers() -> impl Iterator<Item = (BlockType, &'static [usize])> {
+    TYPES.into_iter().filter(|(kind, _)| kind.has_integers())
+}
 
 /// Blocks of random bytes whose scales are finite, of either sign.
 fn random_blocks(kind: BlockType, halves: &[usize], weights: usize, seed: u64) -> Vec<u8> {
@@ -32,16 +49,93 @@ fn random_blocks(kind: BlockType, halves: &[usize], weights: usize, seed: u64) -
     let mut bytes: Vec<u8> =
         noise(weights / per_block * size, seed).into_iter().map(|v| (v * 1e5).rem_euclid(256.0) as u8).collect();
     for block in bytes.chunks_exact_mut(size) {
-        // Without one bit of its exponent a half is neither infinite nor large.
+        // Without one bit of its exponent a half is neither infinite nor large; the same holds for upper halves of floats.
         halves.iter().for_each(|at| block[at + 1] &= 0xAF);
+        tame(kind, block);
     }
     bytes
 }
 
-/// The values as candle has them.
-fn dequantised(dtype: GgmlDType, blocks: &[u8], weights: usize) -> Vec<f32> {
-    let storage = QStorage::from_data(Cow::Borrowed(blocks), &Device::Cpu, dtype).unwrap();
+/// Makes the numbers of a block without halves finite.
+fn tame(kind: BlockType, block: &mut [u8]) {
+    match kind {
+        BlockType::Mxfp4 => block[0] = 100 + block[0] % 50,
+        BlockType::E4m3 => block[4..].iter_mut().filter(|code| **code & 0x7F == 0x7F).for_each(|code| *code &= 0xFE),
+        _ => {}
+    }
+}
+
+/// The values as candle has them, and by their definition those of types that it lacks.
+fn dequantised(kind: BlockType, blocks: &[u8], weights: usize) -> Vec<f32> {
+    let candle = match kind {
+        BlockType::Q4_0 => GgmlDType::Q4_0,
+        BlockType::Q4_1 => GgmlDType::Q4_1,
+        BlockType::Q5_0 => GgmlDType::Q5_0,
+        BlockType::Q5_1 => GgmlDType::Q5_1,
+        BlockType::Q8_0 => GgmlDType::Q8_0,
+        BlockType::Q2K => GgmlDType::Q2K,
+        BlockType::Q3K => GgmlDType::Q3K,
+        BlockType::Q4K => GgmlDType::Q4K,
+        BlockType::Q5K => GgmlDType::Q5K,
+        BlockType::Q6K => GgmlDType::Q6K,
+        _ => return blocks.chunks_exact(kind.size().1).flat_map(|block| values(kind, block)).collect(),
+    };
+    let storage = QStorage::from_data(Cow::Borrowed(blocks), &Device::Cpu, candle).unwrap();
     QTensor::new(storage, weights).unwrap().dequantize(&Device::Cpu).unwrap().to_vec1().unwrap()
+}
+
+/// The values of a block by its definition.
+fn values(kind: BlockType, block: &[u8]) -> Vec<f32> {
+    let half = |half: Half| match half {
+        Half::F16 => half::f16::from_le_bytes([block[0], block[1]]).to_f32(),
+        Half::Bf16 => half::bf16::from_le_bytes([block[0], block[1]]).to_f32(),
+    };
+    // Low nibbles are the first half of a group.
+    let nibbles = |bytes: &[u8]| -> Vec<u8> {
+        let groups = bytes.chunks_exact(16);
+        groups.flat_map(|group| group.iter().map(|byte| byte & 15).chain(group.iter().map(|byte| byte >> 4))).collect()
+    };
+    match kind {
+        BlockType::Mxfp4 => {
+            const E2M1: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+            let scale = (f64::from(block[0]) - 127.0).exp2();
+            let value = |code: u8| E2M1[usize::from(code & 7)] * if code < 8 { scale } else { -scale };
+            nibbles(&block[1..]).into_iter().map(|code| value(code) as f32).collect()
+        }
+        BlockType::Iq4Nl => {
+            let (codes, zero) = (Levels::Iq4.codes(), Levels::Iq4.zero());
+            let level = |i: u8| f32::from(codes[usize::from(i)]) - f32::from(zero);
+            nibbles(&block[2..]).into_iter().map(|i| half(Half::F16) * level(i)).collect()
+        }
+        BlockType::Levels(levels) => {
+            let (codes, zero) = (levels.codes(), levels.zero());
+            let level = |i: u8| f32::from(codes[usize::from(i)]) - f32::from(zero);
+            let scale = |at: usize| {
+                half(Half::F16) * f32::from(block[2 + at / 16] as i8) * 0.5f32.powi(levels.halvings().into())
+            };
+            nibbles(&block[18..]).into_iter().enumerate().map(|(at, i)| scale(at) * level(i)).collect()
+        }
+        BlockType::Group4(float) => {
+            nibbles(&block[3..]).into_iter().map(|code| (f32::from(code) - f32::from(block[2])) * half(float)).collect()
+        }
+        BlockType::Group8(float, less_one) => {
+            let zero = f32::from(block[2]) + f32::from(u8::from(less_one));
+            block[3..].iter().map(|code| (f32::from(*code) - zero) * half(float)).collect()
+        }
+        BlockType::E4m3 => {
+            let scale = f32::from_le_bytes([block[0], block[1], block[2], block[3]]);
+            let value = |code: u8| {
+                let (exponent, mantissa) = (i32::from(code >> 3 & 15), f32::from(code & 7));
+                let size = match exponent {
+                    0 => mantissa * 2f32.powi(-9),
+                    exponent => (8.0 + mantissa) * 2f32.powi(exponent - 10),
+                };
+                if code < 128 { size } else { -size }
+            };
+            block[4..].iter().map(|code| value(*code) * scale).collect()
+        }
+        other => unreachable!("{other:?}"),
+    }
 }
 
 fn dense(n: usize, k: usize, values: Vec<f32>) -> Tensor {
@@ -61,13 +155,13 @@ fn assert_bits(a: &[f32], b: &[f32], what: &str) {
 
 #[test]
 fn packed_weights_give_the_bits_of_dequantised_ones() {
-    for (kind, dtype, halves) in TYPES {
+    for (kind, halves) in TYPES {
         for (n, k) in [(33usize, 256usize), (100, 768), (16, 32), (50, 96)] {
             if !k.is_multiple_of(kind.size().0) {
                 continue;
             }
             let blocks = random_blocks(kind, halves, n * k, 7);
-            let wide = dequantised(dtype, &blocks, n * k);
+            let wide = dequantised(kind, &blocks, n * k);
             assert!(wide.iter().all(|w| w.is_finite()));
             let dense = PackedMatrix::stack(vec![dense(n, k, wide.clone())]);
             let packed = PackedMatrix::stack_packed(vec![Part::pack(kind, n, k, &blocks).unwrap()], false);
@@ -103,11 +197,11 @@ fn packed_weights_give_the_bits_of_dequantised_ones() {
 fn parts_of_different_types_and_odd_heights_follow_each_other() {
     let (k, m) = (512, 5);
     let heights = [20, 37, 16, 1];
-    let types = [TYPES[7], TYPES[9], TYPES[0], TYPES[6]];
+    let types = [TYPES[7], TYPES[9], TYPES[0], TYPES[12]];
     let (mut parts, mut tensors) = (vec![], vec![]);
-    for (n, (kind, dtype, halves)) in heights.into_iter().zip(types) {
+    for (n, (kind, halves)) in heights.into_iter().zip(types) {
         let blocks = random_blocks(kind, halves, n * k, n as u64);
-        tensors.push(dense(n, k, dequantised(dtype, &blocks, n * k)));
+        tensors.push(dense(n, k, dequantised(kind, &blocks, n * k)));
         parts.push(Part::pack(kind, n, k, &blocks).unwrap());
     }
     let (packed, dense) = (PackedMatrix::stack_packed(parts, false), PackedMatrix::stack(tensors));
@@ -131,7 +225,7 @@ fn parts_of_different_types_and_odd_heights_follow_each_other() {
 
 #[test]
 fn the_memory_is_what_is_estimated() {
-    for (kind, _, halves) in TYPES {
+    for (kind, halves) in TYPES {
         let (n, k) = (64, 2048);
         let part = Part::pack(kind, n, k, &random_blocks(kind, halves, n * k, 3)).unwrap();
         let estimated = n * k / kind.size().0 * kind.packed_bytes();
@@ -141,15 +235,48 @@ fn the_memory_is_what_is_estimated() {
 
 #[test]
 fn scales_that_are_not_finite_are_counted() {
-    for (kind, _, halves) in TYPES {
+    for (kind, halves) in TYPES {
         let (n, k) = (17, 512);
         let (weights, size) = kind.size();
         for &at in halves {
             let mut blocks = random_blocks(kind, halves, n * k, 3);
-            blocks[size + at + 1] = 0xFC;
             let last = blocks.len() - size;
-            blocks[last + at + 1] = 0x7E;
+            // Floats with an exponent of eight bits have its lowest one in the byte before.
+            let infinite = match kind {
+                BlockType::Group4(Half::Bf16) | BlockType::Group8(Half::Bf16, _) | BlockType::E4m3 => [0x80, 0xFF],
+                _ => [0, 0xFC],
+            };
+            blocks[size + at..size + at + 2].copy_from_slice(&infinite);
+            blocks[last + at..last + at + 2].copy_from_slice(&[0xFF, 0x7F]);
             assert_eq!(Part::pack(kind, n, k, &blocks).err(), Some(2 * weights), "{kind:?}");
+        }
+    }
+    // A code that is no number, an exponent that is none, and one whose least weight is none.
+    for (kind, at, byte) in [(BlockType::E4m3, 9, 0xFF), (BlockType::Mxfp4, 0, 0xFF), (BlockType::Mxfp4, 0, 252)] {
+        let (weights, size) = kind.size();
+        let mut blocks = random_blocks(kind, &[], 17 * 64, 3);
+        assert!(kind == BlockType::E4m3 || Part::pack(kind, 17, 64, &blocks).is_ok());
+        blocks.chunks_exact_mut(size).for_each(|block| {
+            if kind == BlockType::E4m3 {
+                block[3] = 0x30
+            }
+        });
+        blocks[3 * size + at] = byte;
+        assert_eq!(Part::pack(kind, 17, 64, &blocks).err(), Some(weights), "{kind:?} {byte}");
+    }
+}
+
+#[test]
+fn exponents_of_mxfp4_reach_below_the_normal_numbers() {
+    for power in [0, 1, 2, 3, 127, 249, 250] {
+        let mut blocks = random_blocks(BlockType::Mxfp4, &[], 16 * 32, 5);
+        blocks.chunks_exact_mut(17).for_each(|block| block[0] = power);
+        let expected = dequantised(BlockType::Mxfp4, &blocks, 16 * 32);
+        let part = Part::pack(BlockType::Mxfp4, 16, 32, &blocks).unwrap();
+        let mut row = vec![0f32; 32];
+        for i in 0..16 {
+            part.row(i, 1.0, &mut row);
+            assert_eq!(row, expected[i * 32..][..32], "2^({power} - 127)");
         }
     }
 }
@@ -175,7 +302,7 @@ fn rounded(x: &[f32], codes: &[u8], affine: &[(f32, f32)]) -> f32 {
 
 /// Codes, steps and least values of a row, from the values of weights that differ in one code.
 fn taken_apart(part: &Part, row: usize) -> (Vec<u8>, Vec<(f32, f32)>) {
-    use super::codes::{Width, with_width};
+    use super::codes::{Width, with_codes};
     use crate::cpu::kernels::lanes::{Lanes, Portable};
     let (panel, lane) = (part.panel(row / LANES), row % LANES);
     let (mut codes, mut affine) = (vec![], vec![]);
@@ -193,7 +320,7 @@ fn taken_apart(part: &Part, row: usize) -> (Vec<u8>, Vec<(f32, f32)>) {
         }
         for q in 0..8 {
             // SAFETY: as above.
-            let quad: [u32; LANES] = with_width!(part.bits(), B => unsafe {
+            let quad: [u32; LANES] = with_codes!(part.codes(), B => unsafe {
                 B::quad::<Portable>(panel.codes.add(group * B::LINES * LANES), q)
             });
             codes.extend(quad[lane].to_le_bytes());
@@ -205,18 +332,19 @@ fn taken_apart(part: &Part, row: usize) -> (Vec<u8>, Vec<(f32, f32)>) {
 #[test]
 fn rounded_activations_have_the_bits_of_the_definition_on_every_unit_thread_count_and_batch() {
     // Also the greatest codes with the greatest activations of one sign, whose sums come nearest to what 16 bits hold.
-    for ((kind, dtype, halves), greatest) in TYPES.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+    for ((kind, halves), greatest) in integers().flat_map(|kind| [(kind, false), (kind, true)]) {
         let (n, k) = (37, 768);
         let mut blocks = random_blocks(kind, halves, n * k, 11);
         if greatest {
             for block in blocks.chunks_exact_mut(kind.size().1) {
                 block.fill(0xFF);
                 halves.iter().for_each(|at| block[at + 1] &= 0xAF);
+                tame(kind, block);
             }
         }
         let part = Part::pack(kind, n, k, &blocks).unwrap();
         let apart: Vec<_> = (0..n).map(|row| taken_apart(&part, row)).collect();
-        let wide = dequantised(dtype, &blocks, n * k);
+        let wide = dequantised(kind, &blocks, n * k);
         for (row, (codes, affine)) in apart.iter().enumerate() {
             let per = codes.len() / affine.len();
             for (i, code) in codes.iter().enumerate() {
@@ -260,10 +388,10 @@ fn rounded_activations_have_the_bits_of_the_definition_on_every_unit_thread_coun
 
 #[test]
 fn rounded_activations_stay_close() {
-    for (kind, dtype, halves) in TYPES {
+    for (kind, halves) in integers() {
         let (n, k) = (64, 1024);
         let blocks = random_blocks(kind, halves, n * k, 11);
-        let dense = PackedMatrix::stack(vec![dense(n, k, dequantised(dtype, &blocks, n * k))]);
+        let dense = PackedMatrix::stack(vec![dense(n, k, dequantised(kind, &blocks, n * k))]);
         let packed = PackedMatrix::stack_packed(vec![Part::pack(kind, n, k, &blocks).unwrap()], true);
         let (team, x) = (Team::new(1), noise(3 * k, 1));
         let exact = product(&team, &x, &dense, None, Target::Overwrite);

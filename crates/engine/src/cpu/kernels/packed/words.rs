@@ -17,6 +17,10 @@ pub(crate) trait Words: Lanes {
     unsafe fn float(w: Self::W) -> Self;
     /// The four bits from `shift` as floats.
     unsafe fn nibble(w: Self::W, shift: u32) -> Self;
+    /// The entry of a table for each byte below 16.
+    unsafe fn lookup(w: Self::W, table: &[u8; 16]) -> Self::W;
+    /// Words below 256 as E4M3, except its two codes of no number.
+    unsafe fn e4m3(w: Self::W) -> Self;
     /// Sixteen unsigned bytes as floats.
     unsafe fn unsigned(p: *const u8) -> Self;
     /// Sixteen signed bytes as floats.
@@ -72,6 +76,24 @@ mod x86 {
             }
         }
         #[inline(always)]
+        unsafe fn lookup(w: __m512i, table: &[u8; 16]) -> __m512i {
+            // SAFETY: the caller has the instructions; a table has sixteen bytes.
+            unsafe {
+                let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+                _mm512_shuffle_epi8(table, w)
+            }
+        }
+        #[inline(always)]
+        unsafe fn e4m3(w: __m512i) -> __m512 {
+            // SAFETY: the caller has the instructions.
+            unsafe {
+                let size = _mm512_slli_epi32::<20>(_mm512_and_si512(w, _mm512_set1_epi32(0x7F)));
+                let sign = _mm512_slli_epi32::<24>(_mm512_and_si512(w, _mm512_set1_epi32(0x80)));
+                let size = _mm512_mul_ps(_mm512_castsi512_ps(size), _mm512_set1_ps(super::E4M3_BIAS));
+                _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(size), sign))
+            }
+        }
+        #[inline(always)]
         unsafe fn unsigned(p: *const u8) -> __m512 {
             // SAFETY: the caller has sixteen bytes at the pointer, and the instructions.
             unsafe { _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast()))) }
@@ -95,6 +117,17 @@ mod x86 {
         }
         // SAFETY: the caller has the instructions.
         unsafe { _mm512_srlv_epi32(w, _mm512_set1_epi32(shift.cast_signed())) }
+    }
+
+    #[inline(always)]
+    unsafe fn e4m3_of_eight(w: __m256i) -> __m256 {
+        // SAFETY: the caller has the instructions.
+        unsafe {
+            let size = _mm256_slli_epi32::<20>(_mm256_and_si256(w, _mm256_set1_epi32(0x7F)));
+            let sign = _mm256_slli_epi32::<24>(_mm256_and_si256(w, _mm256_set1_epi32(0x80)));
+            let size = _mm256_mul_ps(_mm256_castsi256_ps(size), _mm256_set1_ps(super::E4M3_BIAS));
+            _mm256_castsi256_ps(_mm256_or_si256(_mm256_castps_si256(size), sign))
+        }
     }
 
     impl Words for Pair {
@@ -146,6 +179,19 @@ mod x86 {
             unsafe { Self::float(Self::field(w, shift, 15)) }
         }
         #[inline(always)]
+        unsafe fn lookup(w: Self::W, table: &[u8; 16]) -> Self::W {
+            // SAFETY: the caller has the instructions; a table has sixteen bytes.
+            unsafe {
+                let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+                (_mm256_shuffle_epi8(table, w.0), _mm256_shuffle_epi8(table, w.1))
+            }
+        }
+        #[inline(always)]
+        unsafe fn e4m3(w: Self::W) -> Pair {
+            // SAFETY: the caller has the instructions.
+            unsafe { Pair(e4m3_of_eight(w.0), e4m3_of_eight(w.1)) }
+        }
+        #[inline(always)]
         unsafe fn unsigned(p: *const u8) -> Pair {
             // SAFETY: the caller has sixteen bytes at the pointer, and the instructions.
             unsafe {
@@ -172,6 +218,10 @@ mod x86 {
         }
     }
 }
+
+/// Distance of the biases of f32 and of E4M3: E4M3's exponent and mantissa, where those of f32 lie, times this are its value, also of
+/// numbers below the normal ones.
+const E4M3_BIAS: f32 = f32::from_bits((120 + 127) << 23);
 
 impl Words for Portable {
     type W = [u32; LANES];
@@ -204,6 +254,20 @@ impl Words for Portable {
     unsafe fn nibble(w: Self::W, shift: u32) -> Portable {
         // SAFETY: nothing is read through pointers.
         unsafe { Self::float(Self::field(w, shift, 15)) }
+    }
+    #[inline(always)]
+    unsafe fn lookup(w: Self::W, table: &[u8; 16]) -> Self::W {
+        w.map(|w| u32::from_le_bytes(w.to_le_bytes().map(|byte| table[usize::from(byte & 15)])))
+    }
+    #[inline(always)]
+    unsafe fn e4m3(w: Self::W) -> Portable {
+        let one = |w: u32| {
+            let size = f32::from_bits((w & 0x7F) << 20) * E4M3_BIAS;
+            f32::from_bits(size.to_bits() | (w & 0x80) << 24)
+        };
+        let floats = w.map(one);
+        // SAFETY: there are sixteen floats.
+        unsafe { Portable::load(floats.as_ptr()) }
     }
     #[inline(always)]
     unsafe fn unsigned(p: *const u8) -> Portable {

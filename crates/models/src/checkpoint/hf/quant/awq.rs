@@ -3,8 +3,9 @@
 //! A word holds eight outputs of an input, zero points likewise; their order in the word is the one that its kernel unpacks fastest.
 use super::super::files::HfFiles;
 use super::gptq::TILE;
+use super::integers::{self, GroupOf, Integers};
 use super::part::{FLOATS, Part};
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{BlockType, CheckpointError};
 use rayon::prelude::*;
 use safetensors::Dtype;
 use std::ops::Range;
@@ -42,25 +43,35 @@ impl<'a> AwqMatrix<'a> {
         Ok(Some(AwqMatrix { words, zeros, scales, group, size }))
     }
 
-    /// Computes `(q - z) * s`.
-    pub(super) fn rows(&self, rows: Range<usize>) -> Result<Vec<f32>, CheckpointError> {
+    /// Type of the blocks that keep it.
+    pub(super) fn block_type(&self) -> Option<BlockType> {
+        integers::block_type(&self.scales, 4, self.size[1], self.group, false)
+    }
+
+    /// Takes rows out of their words.
+    pub(super) fn integers(&self, rows: Range<usize>) -> Result<Integers, CheckpointError> {
         let [outputs, inputs] = self.size;
-        let across = outputs.div_ceil(PER_WORD);
+        let (across, groups) = (outputs.div_ceil(PER_WORD), inputs.div_ceil(self.group));
         let (words, zeros, scales) = (self.words.words()?, self.zeros.words()?, self.scales.numbers()?);
-        let number = |word: u32, output: usize| ((word >> SHIFTS[output % PER_WORD]) & 15) as i32;
-        let mut values = vec![0f32; rows.len() * inputs];
-        values.par_chunks_mut(TILE * inputs.max(1)).enumerate().for_each(|(tile, values)| {
+        let number = |word: u32, output: usize| (word >> SHIFTS[output % PER_WORD]) & 15;
+        let mut codes = vec![0; rows.len() * inputs];
+        codes.par_chunks_mut(TILE * inputs.max(1)).enumerate().for_each(|(tile, codes)| {
             let first = rows.start + tile * TILE;
             for (input, words) in words.chunks_exact(across.max(1)).enumerate() {
-                let group = input / self.group;
-                for (row, values) in values.chunks_mut(inputs).enumerate() {
-                    let output = first + row;
-                    let zero = number(zeros[group * across + output / PER_WORD], output);
-                    let whole = number(words[output / PER_WORD], output) - zero;
-                    values[input] = whole as f32 * scales[group * outputs + output];
+                for (row, codes) in codes.chunks_mut(inputs).enumerate() {
+                    codes[input] = number(words[(first + row) / PER_WORD], first + row) as u8;
                 }
             }
         });
-        Ok(values)
+        let of_row = |row: usize| (0..groups).map(move |group| (row, group));
+        let zero = |(row, group): (usize, usize)| number(zeros[group * across + row / PER_WORD], row) as i32;
+        Ok(Integers {
+            width: inputs,
+            groups,
+            codes,
+            zeros: rows.clone().flat_map(of_row).map(zero).collect(),
+            scales: rows.flat_map(of_row).map(|(row, group)| scales[group * outputs + row]).collect(),
+            of: GroupOf::Neighbours(self.group),
+        })
     }
 }

@@ -3,10 +3,11 @@
 //! Words hold `32 / bits` inputs of an output, the first in the lowest bits; zero points are packed in the same way along the
 //! outputs. `g_idx` has the group of each input: with act order, inputs of a group are not neighbours.
 use super::super::files::HfFiles;
+use super::integers::{self, GroupOf, Integers};
 use super::packed::group_indices;
 use super::part::{FLOATS, Part};
 use super::settings::StoredZero;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{BlockType, CheckpointError};
 use rayon::prelude::*;
 use safetensors::Dtype;
 use std::ops::Range;
@@ -55,43 +56,55 @@ impl<'a> GptqMatrix<'a> {
         Ok(Some(GptqMatrix { words, zeros, scales, indices, bits, group, stored_zero, size }))
     }
 
-    /// Computes `(q - z) * s`. A stored zero point less one is increased without wrapping, as AutoGPTQ does.
-    pub(super) fn rows(&self, rows: Range<usize>) -> Result<Vec<f32>, CheckpointError> {
+    /// Type of the blocks that keep it; none with act order, where the inputs of a block are in several groups.
+    pub(super) fn block_type(&self) -> Option<BlockType> {
+        let less_one = self.stored_zero == StoredZero::LessOne;
+        let kind = integers::block_type(&self.scales, self.bits, self.size[1], self.group, less_one);
+        kind.filter(|_| self.groups_of_inputs().is_ok_and(|of| of.is_in_order()))
+    }
+
+    fn groups_of_inputs(&self) -> Result<GroupOf, CheckpointError> {
+        Ok(match &self.indices {
+            Some(part) => GroupOf::columns(group_indices(part, self.size[1].div_ceil(self.group))?, self.group),
+            None => GroupOf::Neighbours(self.group),
+        })
+    }
+
+    /// Takes rows out of their words. A stored zero point less one is increased without wrapping, as AutoGPTQ does.
+    pub(super) fn integers(&self, rows: Range<usize>) -> Result<Integers, CheckpointError> {
         let [outputs, inputs] = self.size;
         let (bits, mask) = (self.bits, (1u32 << self.bits) - 1);
         let per_word = (32 / bits) as usize;
         let (words, scales) = (self.words.words()?, self.scales.numbers()?);
         let more = i32::from(self.stored_zero == StoredZero::LessOne);
-        let across = outputs.div_ceil(per_word);
-        let zeros: Vec<i32> = self
-            .zeros
-            .words()?
-            .chunks(across.max(1))
-            .flat_map(|words| {
-                (0..outputs)
-                    .map(move |o| ((words[o / per_word] >> (bits * (o % per_word) as u32)) & mask) as i32 + more)
-            })
-            .collect();
-        let groups = match &self.indices {
-            Some(part) => group_indices(part, inputs.div_ceil(self.group))?,
-            None => (0..inputs).map(|input| input / self.group).collect(),
-        };
-        let mut values = vec![0f32; rows.len() * inputs];
-        values.par_chunks_mut(TILE * inputs.max(1)).enumerate().for_each(|(tile, values)| {
+        let (across, groups) = (outputs.div_ceil(per_word), inputs.div_ceil(self.group));
+        let zeros = self.zeros.words()?;
+        let of = self.groups_of_inputs()?;
+        let mut codes = vec![0; rows.len() * inputs];
+        codes.par_chunks_mut(TILE * inputs.max(1)).enumerate().for_each(|(tile, codes)| {
             let first = rows.start + tile * TILE;
-            for (word_row, groups) in groups.chunks(per_word).enumerate() {
-                for (row, values) in values.chunks_mut(inputs).enumerate() {
-                    let output = first + row;
-                    let mut word = words[word_row * outputs + output];
-                    let Some(values) = values.get_mut(word_row * per_word..) else { continue };
-                    for (value, group) in values.iter_mut().zip(groups) {
-                        let at = group * outputs + output;
-                        *value = ((word & mask) as i32 - zeros[at]) as f32 * scales[at];
+            for (word_row, words) in words.chunks_exact(outputs.max(1)).enumerate() {
+                for (row, codes) in codes.chunks_mut(inputs).enumerate() {
+                    let mut word = words[first + row];
+                    for code in codes.iter_mut().skip(word_row * per_word).take(per_word) {
+                        *code = (word & mask) as u8;
                         word >>= bits;
                     }
                 }
             }
         });
-        Ok(values)
+        let of_row = |row: usize| (0..groups).map(move |group| (row, group));
+        let zero = |(row, group): (usize, usize)| {
+            let word = zeros[group * across + row / per_word];
+            ((word >> (bits * (row % per_word) as u32)) & mask) as i32 + more
+        };
+        Ok(Integers {
+            width: inputs,
+            groups,
+            codes,
+            zeros: rows.clone().flat_map(of_row).map(zero).collect(),
+            scales: rows.flat_map(of_row).map(|(row, group)| scales[group * outputs + row]).collect(),
+            of,
+        })
     }
 }

@@ -1,10 +1,11 @@
-//! Published quantisations of Hugging Face folders: their matrices are dequantised to f32, one at a time.
+//! Published quantisations of Hugging Face folders: their matrices in the blocks that engines keep, or dequantised to f32, one at a time.
 //!
 //! Sources: the unpacking code of transformers, compressed-tensors, AutoAWQ, AutoGPTQ and bitsandbytes. All compute
 //! `(q - z) * s`, here in f32 without any rounding to the checkpoint's type. Activations are never quantised.
 
 mod settings;
 mod part;
+mod integers;
 mod scaled;
 mod packed;
 mod gptq;
@@ -18,7 +19,7 @@ use self::packed::PackedMatrix;
 use self::part::Part;
 use self::scaled::ScaledMatrix;
 use self::settings::Method;
-use super::super::CheckpointError;
+use super::super::{BlockType, CheckpointError};
 use super::files::HfFiles;
 use std::ops::Range;
 
@@ -136,6 +137,32 @@ impl Matrix<'_> {
         }
     }
 
+    /// Type of the blocks in which engines keep it; none where they keep its values.
+    pub(in crate::checkpoint) fn block_type(&self) -> Option<BlockType> {
+        match self {
+            Matrix::Scaled(matrix) => matrix.block_type(),
+            Matrix::Packed(matrix) => matrix.block_type(),
+            Matrix::Gptq(matrix) => matrix.block_type(),
+            Matrix::Awq(matrix) => matrix.block_type(),
+            Matrix::Nf4(_) => None,
+        }
+    }
+
+    /// Returns the blocks of rows, whose values are those of [`Matrix::rows`]; none without a [`Matrix::block_type`].
+    ///
+    /// # Errors
+    /// As [`Matrix::rows`].
+    pub(in crate::checkpoint) fn blocks(&self, rows: Range<usize>) -> Result<Option<Vec<u8>>, CheckpointError> {
+        let Some(kind) = self.block_type() else { return Ok(None) };
+        Ok(Some(match self {
+            Matrix::Scaled(matrix) => matrix.blocks(rows, kind)?,
+            Matrix::Packed(matrix) => matrix.integers(rows)?.blocks(kind),
+            Matrix::Gptq(matrix) => matrix.integers(rows)?.blocks(kind),
+            Matrix::Awq(matrix) => matrix.integers(rows)?.blocks(kind),
+            Matrix::Nf4(_) => return Ok(None),
+        }))
+    }
+
     /// Dequantises rows, which are output channels.
     ///
     /// # Errors
@@ -143,9 +170,9 @@ impl Matrix<'_> {
     pub(in crate::checkpoint) fn rows(&self, rows: Range<usize>) -> Result<Vec<f32>, CheckpointError> {
         match self {
             Matrix::Scaled(matrix) => matrix.rows(rows),
-            Matrix::Packed(matrix) => matrix.rows(rows),
-            Matrix::Gptq(matrix) => matrix.rows(rows),
-            Matrix::Awq(matrix) => matrix.rows(rows),
+            Matrix::Packed(matrix) => Ok(matrix.integers(rows)?.values()),
+            Matrix::Gptq(matrix) => Ok(matrix.integers(rows)?.values()),
+            Matrix::Awq(matrix) => Ok(matrix.integers(rows)?.values()),
             Matrix::Nf4(matrix) => matrix.rows(rows),
         }
     }

@@ -1,10 +1,11 @@
 //! `pack-quantized` of compressed-tensors: integers in words of 32 bits along the inputs, the first in the lowest bits, each with
 //! half of its range added so that it is not negative. A word holds `32 / bits` of them, rounded down.
 use super::super::files::HfFiles;
+use super::integers::{self, GroupOf, Integers};
 use super::part::{FLOATS, Part};
 use super::scaled::{Grid, shaped};
 use super::settings::Scales;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{BlockType, CheckpointError};
 use rayon::prelude::*;
 use safetensors::Dtype;
 use std::ops::Range;
@@ -59,8 +60,22 @@ impl<'a> PackedMatrix<'a> {
         Ok(Some(PackedMatrix { words, shape, scales: stored, zeros, groups, grid, across, bits, size }))
     }
 
-    /// Computes `(q - z) * s`.
-    pub(super) fn rows(&self, rows: Range<usize>) -> Result<Vec<f32>, CheckpointError> {
+    /// Type of the blocks that keep it; none with act order, where the inputs of a block are in several groups.
+    pub(super) fn block_type(&self) -> Option<BlockType> {
+        let kind = integers::block_type(&self.scales, self.bits, self.size[1], self.grid.columns(), false);
+        kind.filter(|_| self.groups_of_inputs().is_ok_and(|of| of.is_in_order()))
+    }
+
+    fn groups_of_inputs(&self) -> Result<GroupOf, CheckpointError> {
+        let size = self.grid.columns();
+        Ok(match &self.groups {
+            Some(part) => GroupOf::columns(group_indices(part, self.across)?, size),
+            None => GroupOf::Neighbours(size),
+        })
+    }
+
+    /// Takes rows out of their words.
+    pub(super) fn integers(&self, rows: Range<usize>) -> Result<Integers, CheckpointError> {
         let [_, inputs] = self.size;
         let stated = self.shape.integers()?;
         if stated.iter().map(|n| usize::try_from(*n).ok()).ne(self.size.iter().map(|n| Some(*n))) {
@@ -80,27 +95,35 @@ impl<'a> PackedMatrix<'a> {
             }
             _ => 0,
         };
+        // Codes and packed zero points have half of the range added.
         let zero = |row: usize, group: usize| match &packed_zeros {
-            None => single_zero,
+            None => half + single_zero,
             Some(words) => {
                 let word = words.get(row / per_word * self.across + group).copied().unwrap_or_default();
-                ((word >> (bits * (row % per_word) as u32)) & mask) as i32 - half
+                ((word >> (bits * (row % per_word) as u32)) & mask) as i32
             }
         };
-        let groups = self.groups.as_ref().map(|part| group_indices(part, self.across)).transpose()?;
+        let of = self.groups_of_inputs()?;
         let across = inputs.div_ceil(per_word);
-        let mut values = vec![0f32; rows.len() * inputs];
-        values.par_chunks_mut(inputs.max(1)).zip(rows).for_each(|(values, row)| {
+        let mut codes = vec![0; rows.len() * inputs];
+        codes.par_chunks_mut(inputs.max(1)).zip(rows.clone()).for_each(|(codes, row)| {
             let words = words.get(row * across..(row + 1) * across).unwrap_or_default();
-            let (scales, size) = self.grid.of_row(&scales, row);
-            let zeros: Vec<i32> = (0..scales.len()).map(|group| zero(row, group)).collect();
-            for (column, value) in values.iter_mut().enumerate() {
-                let group = groups.as_ref().map_or(column / size, |groups| groups[column]);
-                let word = words[column / per_word] >> (bits * (column % per_word) as u32);
-                *value = ((word & mask) as i32 - half - zeros[group]) as f32 * scales[group];
+            for (codes, word) in codes.chunks_mut(per_word).zip(words) {
+                codes.iter_mut().enumerate().for_each(|(i, code)| *code = (word >> (bits * i as u32) & mask) as u8);
             }
         });
-        Ok(values)
+        Ok(Integers {
+            width: inputs,
+            groups: self.across,
+            codes,
+            zeros: rows
+                .clone()
+                .flat_map(|row| (0..self.across).map(move |group| (row, group)))
+                .map(|(row, group)| zero(row, group))
+                .collect(),
+            scales: rows.flat_map(|row| self.grid.of_row(&scales, row).0.iter().copied()).collect(),
+            of,
+        })
     }
 }
 

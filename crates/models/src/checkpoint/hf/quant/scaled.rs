@@ -1,11 +1,18 @@
 //! 8-bit floats or integers beside scales: `fp8`, `fbgemm_fp8`, and compressed-tensors without packing.
 use super::super::files::HfFiles;
+use super::integers::{self, GroupOf, Integers};
 use super::part::{FLOATS, Part};
 use super::settings::{Scaled, Scales};
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{BlockType, CheckpointError};
 use rayon::prelude::*;
 use safetensors::Dtype;
 use std::ops::Range;
+
+/// Weights of a block.
+const BLOCK: usize = 32;
+
+/// Distance of a signed byte's zero from the least one.
+const SIGN: i32 = 128;
 
 /// Weights that share a scale: so many rows and columns, and the scales of a row of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +37,11 @@ impl Grid {
                 (Grid { rows, columns, across }, vec![vec![outputs.div_ceil(rows), across]])
             }
         }
+    }
+
+    /// Columns that share a scale.
+    pub(super) fn columns(&self) -> usize {
+        self.columns
     }
 
     /// Returns the scales of a row, each with the number of neighbours that share it.
@@ -99,6 +111,49 @@ impl<'a> ScaledMatrix<'a> {
                 .map(move |i| scales.get(i * group / size.max(1)).copied().unwrap_or_default())
         };
         Ok(Some(rows.flat_map(of_row).collect()))
+    }
+
+    /// Type of the blocks that keep it; none where a block would have two scales, and of floats with zero points.
+    pub(super) fn block_type(&self) -> Option<BlockType> {
+        if self.weight.dtype() == Dtype::I8 {
+            return integers::block_type(&self.scales, 8, self.width, self.grid.columns, false);
+        }
+        let fits = self.grid.columns.is_multiple_of(BLOCK) || self.grid.columns >= self.width;
+        (fits && self.width.is_multiple_of(BLOCK) && self.zeros.is_none()).then_some(BlockType::E4m3)
+    }
+
+    /// Reads the blocks of rows: of floats the scale in f32, then the codes.
+    pub(super) fn blocks(&self, rows: Range<usize>, kind: BlockType) -> Result<Vec<u8>, CheckpointError> {
+        let codes = self.weight.bytes(rows.start * self.width, rows.len() * self.width)?;
+        let scales = self.scales.numbers()?;
+        if kind == BlockType::E4m3 {
+            let per_row = self.width / BLOCK;
+            let block = |(index, codes): (usize, &[u8])| {
+                let (scales, size) = self.grid.of_row(&scales, rows.start + index / per_row);
+                let scale = scales.get(index % per_row * BLOCK / size.max(1)).copied().unwrap_or_default();
+                [&scale.to_le_bytes(), codes].concat()
+            };
+            return Ok(codes.chunks_exact(BLOCK).enumerate().flat_map(block).collect());
+        }
+        let zeros = match &self.zeros {
+            Some(part) => part.integers8(0, part.count())?,
+            None => Vec::new(),
+        };
+        let across = self.grid.of_row(&scales, rows.start).0.len();
+        let zeros = |row: usize| {
+            let stored = self.grid.of_row(&zeros, row).0;
+            (0..across).map(|group| SIGN + stored.get(group).map_or(0, |zero| *zero as i32)).collect::<Vec<i32>>()
+        };
+        let integers = Integers {
+            width: self.width,
+            groups: across,
+            // From two's complement to the distance from -128.
+            codes: codes.into_iter().map(|code| code ^ 0x80).collect(),
+            zeros: rows.clone().flat_map(zeros).collect(),
+            scales: rows.flat_map(|row| self.grid.of_row(&scales, row).0.iter().copied()).collect(),
+            of: GroupOf::Neighbours(self.grid.columns),
+        };
+        Ok(integers.blocks(kind))
     }
 
     /// Computes `(q - z) * s`.

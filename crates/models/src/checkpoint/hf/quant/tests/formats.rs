@@ -1,6 +1,7 @@
 //! Matrices of every format come back bit for bit.
 use super::super::part::e4m3;
 use super::*;
+use crate::checkpoint::{BlockType, Half};
 
 pub(super) fn gptq_settings(bits: u32, group: i64, act_order: bool, format: Option<&str>) -> Value {
     let mut settings = json!({"quant_method": "gptq", "bits": bits, "group_size": group, "desc_act": act_order, "sym": false,
@@ -376,4 +377,125 @@ fn stored_nf4_is_read() {
     // More than 256 blocks, an odd width.
     let sizes = json!({"hidden_size": 130, "intermediate_size": 251, "num_attention_heads": 5, "pad_token_id": 0});
     Folder::of(31, "Phi3ForCausalLM", sizes, nf4_settings(true), &|r, o, i| nf4(r, o, i, true)).check();
+}
+
+/// Values of blocks by their definition: a scale, a zero point or none, and 32 codes.
+fn values(kind: BlockType, blocks: &[u8]) -> Vec<f32> {
+    let half = |half: Half, bytes: &[u8]| match half {
+        Half::F16 => half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
+        Half::Bf16 => half::bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
+    };
+    let one = |block: &[u8]| -> Vec<f32> {
+        let integer = |scale: f32, zero: i32, code: u8| (i32::from(code) - zero) as f32 * scale;
+        match kind {
+            BlockType::Group4(float) => {
+                let (scale, zero) = (half(float, block), i32::from(block[2]));
+                let low = block[3..].iter().map(|byte| byte & 15);
+                low.chain(block[3..].iter().map(|byte| byte >> 4)).map(|code| integer(scale, zero, code)).collect()
+            }
+            BlockType::Group8(float, less_one) => {
+                let (scale, zero) = (half(float, block), i32::from(block[2]) + i32::from(less_one));
+                block[3..].iter().map(|code| integer(scale, zero, *code)).collect()
+            }
+            BlockType::E4m3 => {
+                let scale = f32::from_le_bytes([block[0], block[1], block[2], block[3]]);
+                block[4..].iter().map(|code| e4m3(*code) * scale).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    blocks.chunks_exact(kind.size().1).flat_map(one).collect()
+}
+
+/// Checks that the matrices of layers are kept in blocks of this type whose values are those of the file, bit for bit.
+fn check_blocks(what: &str, folder: &Folder, expected: Option<BlockType>) {
+    folder.check();
+    let place = folder.write();
+    let checkpoint = Checkpoint::open(place.path()).unwrap();
+    for (parameter, shape) in checkpoint.config.parameters() {
+        let is_quantised = matches!(parameter, Parameter::Layer(..)) && shape.len() == 2;
+        let kind = checkpoint.block_type(parameter, &shape);
+        assert_eq!(kind, expected.filter(|_| is_quantised), "{what}: {parameter}");
+        let Some(kind) = kind else { continue };
+        let found = values(kind, &checkpoint.blocks(parameter, &shape).unwrap());
+        let same = found.iter().map(|v| v.to_bits()).eq(folder.expected[&parameter].iter().map(|v| v.to_bits()));
+        assert!(same, "{what}: {parameter} in {kind:?}");
+    }
+}
+
+#[test]
+fn matrices_of_whole_blocks_stay_as_they_are_stored() {
+    let llama = json!({"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16});
+    let fused = json!({"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "pad_token_id": 0});
+    let of = |settings: &Value, writer: &Writer<'_>| {
+        Folder::of(31, "LlamaForCausalLM", llama.clone(), settings.clone(), writer)
+    };
+    let four = Some(BlockType::Group4(Half::F16));
+    for (bits, group, act_order, format, kind) in [
+        (4, 32, false, None, four),
+        (4, -1, false, Some("gptq_v2"), four),
+        (2, 64, false, None, four),
+        (8, 32, false, None, Some(BlockType::Group8(Half::F16, true))),
+        (8, 32, false, Some("gptq_v2"), Some(BlockType::Group8(Half::F16, false))),
+        // Inputs of a block in several groups; groups that end within a block.
+        (4, 32, true, None, None),
+        (4, 16, false, None, None),
+    ] {
+        let less = u32::from(format != Some("gptq_v2"));
+        let writer = move |random: &mut Random, outputs, inputs| {
+            let size = if group < 0 { inputs } else { group as usize };
+            gptq(random, [outputs, inputs], bits, size, act_order, less)
+        };
+        check_blocks(
+            &format!("gptq {bits} {group}"),
+            &of(&gptq_settings(bits, group, act_order, format), &writer),
+            kind,
+        );
+    }
+    for group in [32, 96, -1] {
+        let settings =
+            json!({"quant_method": "awq", "bits": 4, "group_size": group, "version": "gemm", "zero_point": true});
+        let writer = move |r: &mut Random, o, i| awq(r, o, i, if group < 0 { i } else { group as usize });
+        check_blocks(&format!("awq {group}"), &of(&settings, &writer), four);
+        check_blocks("fused", &Folder::of(5, "Phi3ForCausalLM", fused.clone(), settings, &writer), four);
+    }
+    for (bits, group, asymmetric, order, kind) in [
+        (4, 32, false, None, Some(BlockType::Group4(Half::Bf16))),
+        (4, 64, true, Some("weight"), Some(BlockType::Group4(Half::Bf16))),
+        (3, 32, true, None, Some(BlockType::Group4(Half::Bf16))),
+        (8, 0, true, None, Some(BlockType::Group8(Half::Bf16, false))),
+        (5, 32, false, None, Some(BlockType::Group8(Half::Bf16, false))),
+        (4, 32, true, Some("group"), None),
+    ] {
+        let strategy = if group == 0 { "channel" } else { "group" };
+        let size = if group == 0 { Value::Null } else { json!(group) };
+        let weights = json!({"num_bits": bits, "type": "int", "strategy": strategy, "symmetric": !asymmetric,
+            "group_size": size, "actorder": order});
+        let writer = move |random: &mut Random, outputs, inputs: usize| {
+            let group = if group == 0 { inputs } else { group as usize };
+            packed(random, [outputs, inputs], bits, group, asymmetric, order == Some("group"))
+        };
+        check_blocks(&format!("packed {bits} {group}"), &of(&compressed("pack-quantized", weights), &writer), kind);
+    }
+    for (rows, columns, kind) in [(128, 128, Some(BlockType::E4m3)), (16, 32, Some(BlockType::E4m3)), (5, 40, None)] {
+        let settings =
+            json!({"quant_method": "fp8", "weight_block_size": [rows, columns], "activation_scheme": "dynamic"});
+        check_blocks(&format!("fp8 {rows} {columns}"), &of(&settings, &|r, o, i| blocks(r, o, i, rows, columns)), kind);
+    }
+    let weights = json!({"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": false});
+    let integers = |random: &mut Random, outputs: usize, inputs: usize| {
+        let numbers: Vec<i8> = (0..outputs * inputs).map(|_| random.below(256) as u8 as i8).collect();
+        let scales: Vec<f32> = (0..outputs).map(|_| random.scale()).collect();
+        let zeros: Vec<i8> = (0..outputs).map(|_| random.below(256) as u8 as i8).collect();
+        let weight = |(at, q): (usize, &i8)| (f32::from(*q) - f32::from(zeros[at / inputs])) * scales[at / inputs];
+        let stored = vec![
+            ("weight", (Dtype::I8, vec![outputs, inputs], bytes(&numbers, |v| v.to_le_bytes()))),
+            ("weight_scale", bf16s(&[outputs, 1], &scales)),
+            ("weight_zero_point", (Dtype::I8, vec![outputs, 1], bytes(&zeros, |v| v.to_le_bytes()))),
+        ];
+        Packed { weights: numbers.iter().enumerate().map(weight).collect(), stored }
+    };
+    let kind = Some(BlockType::Group8(Half::Bf16, false));
+    check_blocks("integers", &of(&compressed("int-quantized", weights), &integers), kind);
 }
