@@ -142,7 +142,7 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
                 printer.result(&wrap(&sentence, printer.width(), "* "))?;
             }
         }
-        None => printer.result(&screen(&outcome, printer.known_width(), printer.width()))?,
+        None => printer.result(&screen(&outcome, Some(printer.width()), printer.width()))?,
     }
     let more = |count: usize, what: &str| {
         let more = count.saturating_sub(LISTED);

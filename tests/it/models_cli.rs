@@ -350,10 +350,19 @@ fn a_repository_without_a_commit_is_its_only_one_in_the_cache() {
     let output = place.run(&ask);
     assert_says(&output, 0, &[&named, "earnest models use"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains(&named) && place.hub.seen().is_empty());
+    // So is a name of a list that gives no commit.
+    let entry = format!(
+        "format = 1\n\n[[model]]\nname = \"mine\"\nrepo = \"{REPO}\"\ncommit = \"unresolved\"\nkind = \"base\"\n"
+    );
+    std::fs::write(place.at().join("mine.toml"), entry).unwrap();
+    let mut by_name = ASK.to_vec();
+    by_name.extend(["--model", "mine", "--models", "mine.toml"]);
+    assert_says(&place.run(&by_name), 0, &[&named, "earnest models use"]);
     // A second one: neither is taken.
     let other = "f".repeat(40);
     std::fs::create_dir(place.repo().join("snapshots").join(&other)).unwrap();
     assert_says(&place.run(&ask), 2, &["2 of it are in the cache", COMMIT, &other, "earnest models use"]);
+    assert_says(&place.run(&by_name), 2, &["2 of it are in the cache", COMMIT, &other]);
     assert_says(&place.run(&["models", "use", REPO]), 2, &["2 of it are in the cache", COMMIT, &other]);
     // Pinned, it is taken without a word, by its repository or its name.
     let output = place.run(&["models", "use", &pinned()]);
@@ -827,13 +836,13 @@ fn removal_frees_what_nobody_else_uses() {
 fn published_quantisations_are_named() {
     let place = Place::new();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints");
-    for (name, quantisation, activations) in [
-        ("llama-fp8-block128", "fp8 e4m3, blocks of 128 x 128", true),
-        ("llama-gptq-desc-act", "gptq 4-bit, groups of 128, act order", false),
+    for (name, quantisation, activations, held) in [
+        ("llama-fp8-block128", "fp8 e4m3, blocks of 128 x 128", true, "packed as in the file"),
+        ("llama-gptq-desc-act", "gptq 4-bit, groups of 128, act order", false, "widened to f32"),
     ] {
         let model = golden.join(name);
         let model = model.to_str().unwrap();
-        assert_says(&place.run(&["models", "show", model]), 0, &["quantised", quantisation, "widened to f32"]);
+        assert_says(&place.run(&["models", "show", model]), 0, &["quantised", quantisation, held]);
         let output = place.run(&[&ASK[..], &["--model", model, "--results", name]].concat());
         assert_eq!(code(&output), 0, "{}", text(&output));
         assert_eq!(

@@ -275,8 +275,9 @@ fn models_show_says_what_weights_are_held_as() {
     for (model, held) in [
         ("plain.gguf".to_owned(), "in these files' type"),
         ("packed.gguf".to_owned(), "packed as in the file"),
-        (golden("llama-awq-gemm"), "widened to f32"),
-        (golden("gpt-oss-mxfp4"), "MXFP4 widened to bf16"),
+        (golden("llama-awq-gemm"), "packed as in the file"),
+        (golden("llama-gptq-desc-act"), "widened to f32"),
+        (golden("gpt-oss-mxfp4"), "packed as in the file"),
     ] {
         let shown = earnest(folder.path(), &["models", "show", &model]);
         let text = String::from_utf8_lossy(&shown.stdout).into_owned();

@@ -1,4 +1,4 @@
-//! What a page shows of a sample: of its question what varies, of its completion the thinking apart and where each scorer read it.
+//! Samples as pages show them: questions shortened to what varies, completions with their thinking apart and each scorer's reading marked.
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -34,11 +34,24 @@ pub fn readings(sample: &Sample, chosen: &[String]) -> Vec<Reading> {
 /// Readings that are marked in a completion.
 const MARKS: usize = 100;
 
+/// Kind of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PieceKind {
+    Plain,
+    Thinking,
+    /// In both of two texts.
+    Same,
+    /// In the first of them alone.
+    Removed,
+    /// In the second alone.
+    Added,
+}
+
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Piece {
-    /// `plain`, `thinking`, `same`, `removed` or `added`.
-    pub kind: &'static str,
+    pub kind: PieceKind,
     pub text: String,
     /// Scorers that read this piece as the answer.
     pub scorers: Vec<String>,
@@ -46,7 +59,7 @@ pub struct Piece {
 
 impl Piece {
     /// Creates a piece that no scorer read.
-    pub fn new(kind: &'static str, text: &str) -> Self {
+    pub fn new(kind: PieceKind, text: &str) -> Self {
         Piece { kind, text: text.to_owned(), scorers: Vec::new() }
     }
 }
@@ -71,7 +84,7 @@ pub fn pieces(completion: &str, opened: Option<&str>, readings: &[Reading]) -> V
     push_thinking(&mut pieces, &whole[at.min(whole.len())..]);
     // Nothing visible is not the same as everything being thinking.
     if !found.has_thinking {
-        pieces.iter_mut().for_each(|piece| piece.kind = "plain");
+        pieces.iter_mut().for_each(|piece| piece.kind = PieceKind::Plain);
     }
     pieces
 }
@@ -80,17 +93,17 @@ pub fn pieces(completion: &str, opened: Option<&str>, readings: &[Reading]) -> V
 pub fn visible_text(completion: &str, opened: Option<&str>) -> String {
     let pieces = pieces(completion, opened, &[]);
     let shown: String =
-        pieces.iter().filter(|piece| piece.kind != "thinking").map(|piece| piece.text.as_str()).collect();
+        pieces.iter().filter(|piece| piece.kind != PieceKind::Thinking).map(|piece| piece.text.as_str()).collect();
     if shown.trim().is_empty() { completion.to_owned() } else { shown }
 }
 
 fn push_thinking(pieces: &mut Vec<Piece>, text: &str) {
     if text.trim().is_empty() {
         if !text.is_empty() {
-            pieces.push(Piece::new("plain", text));
+            pieces.push(Piece::new(PieceKind::Plain, text));
         }
     } else {
-        pieces.push(Piece::new("thinking", text));
+        pieces.push(Piece::new(PieceKind::Thinking, text));
     }
 }
 
@@ -111,13 +124,13 @@ fn marked<'a>(text: &str, readings: &'a [Reading]) -> Vec<Piece> {
     let mut at = 0;
     for (range, scorers) in marks {
         if at < range.start {
-            pieces.push(Piece::new("plain", &text[at..range.start]));
+            pieces.push(Piece::new(PieceKind::Plain, &text[at..range.start]));
         }
-        pieces.push(Piece { scorers, ..Piece::new("plain", &text[range.clone()]) });
+        pieces.push(Piece { scorers, ..Piece::new(PieceKind::Plain, &text[range.clone()]) });
         at = range.end;
     }
     if at < text.len() {
-        pieces.push(Piece::new("plain", &text[at..]));
+        pieces.push(Piece::new(PieceKind::Plain, &text[at..]));
     }
     pieces
 }

@@ -1,7 +1,7 @@
 //! Differences between two completions.
 use std::time::Duration;
 
-use earnest_report::marks::Piece;
+use earnest_report::marks::{Piece, PieceKind};
 use similar::{ChangeTag, TextDiff};
 
 /// Longest texts that are compared word by word.
@@ -13,15 +13,15 @@ const LONGEST_SEARCH: Duration = Duration::from_secs(1);
 /// Returns the words of two texts with what only one of them has; each text alone where they are too long to compare.
 pub(crate) fn difference(one: &str, other: &str) -> [Vec<Piece>; 2] {
     if one.len() + other.len() > LONGEST_COMPARED {
-        return [vec![Piece::new("plain", one)], vec![Piece::new("plain", other)]];
+        return [vec![Piece::new(PieceKind::Plain, one)], vec![Piece::new(PieceKind::Plain, other)]];
     }
     let diff = TextDiff::configure().timeout(LONGEST_SEARCH).diff_words(one, other);
     let mut sides: [Vec<Piece>; 2] = Default::default();
     for change in diff.iter_all_changes() {
-        let (kind, indices): (&str, &[usize]) = match change.tag() {
-            ChangeTag::Equal => ("same", &[0, 1]),
-            ChangeTag::Delete => ("removed", &[0]),
-            ChangeTag::Insert => ("added", &[1]),
+        let (kind, indices): (PieceKind, &[usize]) = match change.tag() {
+            ChangeTag::Equal => (PieceKind::Same, &[0, 1]),
+            ChangeTag::Delete => (PieceKind::Removed, &[0]),
+            ChangeTag::Insert => (PieceKind::Added, &[1]),
         };
         for &index in indices {
             match sides[index].last_mut() {

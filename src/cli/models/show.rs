@@ -13,7 +13,7 @@ use crate::cli::Exit;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::values::named;
-use earnest_models::checkpoint::{Checkpoint, ElementType, Format, MemoryEstimate};
+use earnest_models::checkpoint::{Checkpoint, ElementType, MemoryEstimate};
 use earnest_models::hub::{
     Cache, CachedCommit, CommitReference, Entry, Environment, HubError, Listing, Reference, Remote,
 };
@@ -113,14 +113,12 @@ fn gather(args: &ShowArgs, printer: Printer) -> Result<Shown, CliError> {
 
 /// Returns how the engine holds a checkpoint's matrices on a CPU, for a sentence.
 fn held(checkpoint: &Checkpoint) -> &'static str {
-    let mxfp4 = |name: &str| name.to_ascii_lowercase().contains("mxfp4");
-    match checkpoint.quantisation() {
-        // GPT-OSS's own experts count as its family's, not as a quantisation.
-        None if checkpoint.config.architecture == "GptOssForCausalLM" => "on a CPU, MXFP4 widened to bf16",
-        None => "in these files' type",
-        Some(name) if mxfp4(name) => "on a CPU, MXFP4 widened to bf16",
-        Some(_) if matches!(checkpoint.format, Format::Gguf { .. }) => "on a CPU, packed as in the file",
-        Some(_) => "on a CPU, widened to f32",
+    let mut parameters = checkpoint.config.parameters().into_iter();
+    let is_packed = parameters.any(|(parameter, shape)| checkpoint.block_type(parameter, &shape).is_some());
+    match (is_packed, checkpoint.quantisation()) {
+        (true, _) => "on a CPU, packed as in the file",
+        (false, None) => "in these files' type",
+        (false, Some(_)) => "on a CPU, widened to f32",
     }
 }
 

@@ -7,7 +7,7 @@ use super::ReportRun;
 use super::figures::heats;
 use super::run::{RIGHT, latency, outcome};
 use crate::Comparison;
-use crate::marks::{Piece, one_line, pieces, readings, shared};
+use crate::marks::{Piece, PieceKind, one_line, pieces, readings, shared};
 use crate::plot::number;
 use earnest_results::{Sample, suites};
 use earnest_tasks::suite::registry::{samples_of_row, task_label};
@@ -198,7 +198,7 @@ fn answer(sample: &Sample, run: &ReportRun, chosen: &[String], marks: &mut Words
         (None, None) => (String::new(), Vec::new()),
     };
     let mut kind = |piece: &Piece| match piece.scorers.as_slice() {
-        [] => marks.index(if piece.kind == "thinking" { THINKING } else { "" }),
+        [] => marks.index(if piece.kind == PieceKind::Thinking { THINKING } else { "" }),
         scorers => marks.index(&scorers.join(", ")),
     };
     let parts: Vec<usize> = found.iter().flat_map(|piece| [piece.text.encode_utf16().count(), kind(piece)]).collect();

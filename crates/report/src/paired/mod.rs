@@ -116,7 +116,7 @@ pub struct Flip {
 }
 
 impl Comparison {
-    /// How one run stands above the other in a flip; none where it alone is right.
+    /// Words between the names of two runs of which the first has more in a flip; none where it alone is right.
     pub fn more(&self) -> Option<&'static str> {
         match (self.right_or_wrong, self.several) {
             (true, false) => None,

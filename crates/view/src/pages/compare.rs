@@ -2,7 +2,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use earnest_report::compare::{AskedOfBoth, asked_of_both, compare_runs};
-use earnest_report::marks::{Piece, varying};
+use earnest_report::marks::{Piece, PieceKind, varying};
 use earnest_report::plot::Figure;
 use earnest_report::{Difference, Flip, comparison_figure, options};
 use earnest_results::scores::CompareSettings;
@@ -197,7 +197,7 @@ pub(crate) async fn pair(
         asked.check()?;
         // Thinking stands before what is compared.
         let part = |shown: &sample::Shown, thinking: bool| -> Vec<Piece> {
-            shown.completion.iter().filter(|piece| (piece.kind == "thinking") == thinking).cloned().collect()
+            shown.completion.iter().filter(|piece| (piece.kind == PieceKind::Thinking) == thinking).cloned().collect()
         };
         let visible = |shown| part(shown, false).into_iter().map(|piece| piece.text).collect::<String>();
         let compared = difference(&visible(&shown[0]), &visible(&shown[1]));

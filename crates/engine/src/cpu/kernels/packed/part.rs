@@ -352,7 +352,10 @@ impl Column<'_> {
                 let finite = self.half(start, &block[..2]);
                 match half {
                     Half::F16 => finite,
-                    Half::Bf16 => half::bf16::from_le_bytes([block[0], block[1]]).is_finite(),
+                    Half::Bf16 => {
+                        let scale = half::bf16::from_le_bytes([block[0], block[1]]).to_f32();
+                        (scale * GREATEST_CODE).is_finite()
+                    }
                 }
             }
             BlockType::E4m3 => {
@@ -360,7 +363,8 @@ impl Column<'_> {
                 let start = self.first * FLOATS + 4 * self.lane;
                 block[..4].iter().enumerate().for_each(|(i, byte)| self.put(start + i, *byte));
                 // Seven ones are no number.
-                f32::from_bits(word(0)).is_finite() && block[4..].iter().all(|code| code & 0x7F != 0x7F)
+                (f32::from_bits(word(0)) * GREATEST_E4M3).is_finite()
+                    && block[4..].iter().all(|code| code & 0x7F != 0x7F)
             }
             BlockType::Q4_1 => {
                 self.codes(0, &of_nibbles(4));
@@ -500,6 +504,12 @@ impl Column<'_> {
 fn spread(bits: u32) -> u32 {
     bits & 1 | (bits & 2) << 7 | (bits & 4) << 14 | (bits & 8) << 21
 }
+
+/// Greatest code and zero point, whose products with a scale must be numbers.
+const GREATEST_CODE: f32 = 256.0;
+
+/// Greatest number of E4M3.
+const GREATEST_E4M3: f32 = 448.0;
 
 /// Greatest exponent of MXFP4 whose least value, 12 steps, is a number.
 const GREATEST_POWER: u8 = 250;

@@ -251,6 +251,17 @@ fn scales_that_are_not_finite_are_counted() {
             assert_eq!(Part::pack(kind, n, k, &blocks).err(), Some(2 * weights), "{kind:?}");
         }
     }
+    // Scales that are numbers, whose products with the greatest codes are none.
+    let huge = half::bf16::from_f32(3e38).to_le_bytes();
+    for (kind, at) in
+        [(BlockType::Group4(Half::Bf16), 0), (BlockType::Group8(Half::Bf16, true), 0), (BlockType::E4m3, 2)]
+    {
+        let (weights, size) = kind.size();
+        let mut blocks = random_blocks(kind, &[at], 17 * 64, 3);
+        assert!(Part::pack(kind, 17, 64, &blocks).is_ok());
+        blocks[size + at..size + at + 2].copy_from_slice(&huge);
+        assert_eq!(Part::pack(kind, 17, 64, &blocks).err(), Some(weights), "{kind:?}");
+    }
     // A code that is no number, an exponent that is none, and one whose least weight is none.
     for (kind, at, byte) in [(BlockType::E4m3, 9, 0xFF), (BlockType::Mxfp4, 0, 0xFF), (BlockType::Mxfp4, 0, 252)] {
         let (weights, size) = kind.size();

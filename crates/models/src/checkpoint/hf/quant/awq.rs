@@ -3,7 +3,7 @@
 //! A word holds eight outputs of an input, zero points likewise; their order in the word is the one that its kernel unpacks fastest.
 use super::super::files::HfFiles;
 use super::gptq::TILE;
-use super::integers::{self, GroupOf, Integers};
+use super::integers::{self, GroupOf, Integers, by_row};
 use super::part::{FLOATS, Part};
 use crate::checkpoint::{BlockType, CheckpointError};
 use rayon::prelude::*;
@@ -63,14 +63,13 @@ impl<'a> AwqMatrix<'a> {
                 }
             }
         });
-        let of_row = |row: usize| (0..groups).map(move |group| (row, group));
-        let zero = |(row, group): (usize, usize)| number(zeros[group * across + row / PER_WORD], row) as i32;
+        let zero = |row: usize, group: usize| number(zeros[group * across + row / PER_WORD], row) as i32;
         Ok(Integers {
             width: inputs,
             groups,
             codes,
-            zeros: rows.clone().flat_map(of_row).map(zero).collect(),
-            scales: rows.flat_map(of_row).map(|(row, group)| scales[group * outputs + row]).collect(),
+            zeros: by_row(rows.clone(), groups, zero),
+            scales: by_row(rows, groups, |row, group| scales[group * outputs + row]),
             of: GroupOf::Neighbours(self.group),
         })
     }

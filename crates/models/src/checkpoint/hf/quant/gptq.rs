@@ -3,7 +3,7 @@
 //! Words hold `32 / bits` inputs of an output, the first in the lowest bits; zero points are packed in the same way along the
 //! outputs. `g_idx` has the group of each input: with act order, inputs of a group are not neighbours.
 use super::super::files::HfFiles;
-use super::integers::{self, GroupOf, Integers};
+use super::integers::{self, GroupOf, Integers, by_row};
 use super::packed::group_indices;
 use super::part::{FLOATS, Part};
 use super::settings::StoredZero;
@@ -93,8 +93,7 @@ impl<'a> GptqMatrix<'a> {
                 }
             }
         });
-        let of_row = |row: usize| (0..groups).map(move |group| (row, group));
-        let zero = |(row, group): (usize, usize)| {
+        let zero = |row: usize, group: usize| {
             let word = zeros[group * across + row / per_word];
             ((word >> (bits * (row % per_word) as u32)) & mask) as i32 + more
         };
@@ -102,8 +101,8 @@ impl<'a> GptqMatrix<'a> {
             width: inputs,
             groups,
             codes,
-            zeros: rows.clone().flat_map(of_row).map(zero).collect(),
-            scales: rows.flat_map(of_row).map(|(row, group)| scales[group * outputs + row]).collect(),
+            zeros: by_row(rows.clone(), groups, zero),
+            scales: by_row(rows, groups, |row, group| scales[group * outputs + row]),
             of,
         })
     }

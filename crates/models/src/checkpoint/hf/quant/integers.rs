@@ -3,6 +3,7 @@ use super::part::Part;
 use crate::checkpoint::{BlockType, Half};
 use rayon::prelude::*;
 use safetensors::Dtype;
+use std::ops::Range;
 
 /// Weights of a block.
 const BLOCK: usize = 32;
@@ -20,6 +21,11 @@ pub(super) struct Integers {
     /// `[rows, groups]`
     pub(super) scales: Vec<f32>,
     pub(super) of: GroupOf,
+}
+
+/// Values `[rows, groups]` of parts that are stored with the outputs side by side.
+pub(super) fn by_row<T>(rows: Range<usize>, groups: usize, value: impl Fn(usize, usize) -> T) -> Vec<T> {
+    rows.flat_map(|row| (0..groups).map(move |group| (row, group))).map(|(row, group)| value(row, group)).collect()
 }
 
 /// The group of a column.

@@ -1,7 +1,7 @@
 //! `pack-quantized` of compressed-tensors: integers in words of 32 bits along the inputs, the first in the lowest bits, each with
 //! half of its range added so that it is not negative. A word holds `32 / bits` of them, rounded down.
 use super::super::files::HfFiles;
-use super::integers::{self, GroupOf, Integers};
+use super::integers::{self, GroupOf, Integers, by_row};
 use super::part::{FLOATS, Part};
 use super::scaled::{Grid, shaped};
 use super::settings::Scales;
@@ -60,10 +60,12 @@ impl<'a> PackedMatrix<'a> {
         Ok(Some(PackedMatrix { words, shape, scales: stored, zeros, groups, grid, across, bits, size }))
     }
 
-    /// Type of the blocks that keep it; none with act order, where the inputs of a block are in several groups.
+    /// Type of the blocks that keep it; none with act order, where the inputs of a block are in several groups, and with
+    /// one zero point a matrix, which need not be within the range of its integers.
     pub(super) fn block_type(&self) -> Option<BlockType> {
         let kind = integers::block_type(&self.scales, self.bits, self.size[1], self.grid.columns(), false);
-        kind.filter(|_| self.groups_of_inputs().is_ok_and(|of| of.is_in_order()))
+        let is_within = self.zeros.as_ref().is_none_or(|zeros| zeros.dtype() == Dtype::I32);
+        kind.filter(|_| is_within && self.groups_of_inputs().is_ok_and(|of| of.is_in_order()))
     }
 
     fn groups_of_inputs(&self) -> Result<GroupOf, CheckpointError> {
@@ -116,11 +118,7 @@ impl<'a> PackedMatrix<'a> {
             width: inputs,
             groups: self.across,
             codes,
-            zeros: rows
-                .clone()
-                .flat_map(|row| (0..self.across).map(move |group| (row, group)))
-                .map(|(row, group)| zero(row, group))
-                .collect(),
+            zeros: by_row(rows.clone(), self.across, zero),
             scales: rows.flat_map(|row| self.grid.of_row(&scales, row).0.iter().copied()).collect(),
             of,
         })

@@ -229,25 +229,32 @@ fn compressed_floats_are_read() {
     Folder::new(17, settings("block"), &writer(16, 16, |_| vec![])).check();
 }
 
+/// 8-bit integers with a scale, and a zero point if `asymmetric`, for each row; `floats` stores the scales.
+fn integers(
+    random: &mut Random,
+    [outputs, inputs]: [usize; 2],
+    asymmetric: bool,
+    floats: fn(&[usize], &[f32]) -> Stored,
+) -> Packed {
+    let numbers: Vec<i8> = (0..outputs * inputs).map(|_| random.below(256) as u8 as i8).collect();
+    let scales: Vec<f32> = (0..outputs).map(|_| random.scale()).collect();
+    let zeros: Vec<i8> = (0..outputs).map(|_| if asymmetric { random.below(256) as u8 as i8 } else { 0 }).collect();
+    let weight = |(at, q): (usize, &i8)| (f32::from(*q) - f32::from(zeros[at / inputs])) * scales[at / inputs];
+    let weights = numbers.iter().enumerate().map(weight).collect();
+    let mut stored = vec![
+        ("weight", (Dtype::I8, vec![outputs, inputs], bytes(&numbers, |v| v.to_le_bytes()))),
+        ("weight_scale", floats(&[outputs, 1], &scales)),
+    ];
+    if asymmetric {
+        stored.push(("weight_zero_point", (Dtype::I8, vec![outputs, 1], bytes(&zeros, |v| v.to_le_bytes()))));
+    }
+    Packed { stored, weights }
+}
+
 #[test]
 fn compressed_integers_are_read() {
     for asymmetric in [false, true] {
-        let writer = move |random: &mut Random, outputs: usize, inputs: usize| {
-            let numbers: Vec<i8> = (0..outputs * inputs).map(|_| random.below(256) as u8 as i8).collect();
-            let scales: Vec<f32> = (0..outputs).map(|_| random.scale()).collect();
-            let zeros: Vec<i8> =
-                (0..outputs).map(|_| if asymmetric { random.below(256) as u8 as i8 } else { 0 }).collect();
-            let weight = |(at, q): (usize, &i8)| (f32::from(*q) - f32::from(zeros[at / inputs])) * scales[at / inputs];
-            let weights = numbers.iter().enumerate().map(weight).collect();
-            let mut stored = vec![
-                ("weight", (Dtype::I8, vec![outputs, inputs], bytes(&numbers, |v| v.to_le_bytes()))),
-                ("weight_scale", f32s(&[outputs, 1], &scales)),
-            ];
-            if asymmetric {
-                stored.push(("weight_zero_point", (Dtype::I8, vec![outputs, 1], bytes(&zeros, |v| v.to_le_bytes()))));
-            }
-            Packed { stored, weights }
-        };
+        let writer = move |random: &mut Random, outputs, inputs| integers(random, [outputs, inputs], asymmetric, f32s);
         let weights = json!({"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": !asymmetric});
         Folder::new(19, compressed("int-quantized", weights), &writer).check();
     }
@@ -484,18 +491,21 @@ fn matrices_of_whole_blocks_stay_as_they_are_stored() {
         check_blocks(&format!("fp8 {rows} {columns}"), &of(&settings, &|r, o, i| blocks(r, o, i, rows, columns)), kind);
     }
     let weights = json!({"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": false});
-    let integers = |random: &mut Random, outputs: usize, inputs: usize| {
-        let numbers: Vec<i8> = (0..outputs * inputs).map(|_| random.below(256) as u8 as i8).collect();
-        let scales: Vec<f32> = (0..outputs).map(|_| random.scale()).collect();
-        let zeros: Vec<i8> = (0..outputs).map(|_| random.below(256) as u8 as i8).collect();
-        let weight = |(at, q): (usize, &i8)| (f32::from(*q) - f32::from(zeros[at / inputs])) * scales[at / inputs];
-        let stored = vec![
-            ("weight", (Dtype::I8, vec![outputs, inputs], bytes(&numbers, |v| v.to_le_bytes()))),
-            ("weight_scale", bf16s(&[outputs, 1], &scales)),
-            ("weight_zero_point", (Dtype::I8, vec![outputs, 1], bytes(&zeros, |v| v.to_le_bytes()))),
-        ];
-        Packed { weights: numbers.iter().enumerate().map(weight).collect(), stored }
-    };
     let kind = Some(BlockType::Group8(Half::Bf16, false));
-    check_blocks("integers", &of(&compressed("int-quantized", weights), &integers), kind);
+    let writer = |random: &mut Random, outputs, inputs| integers(random, [outputs, inputs], true, bf16s);
+    check_blocks("integers", &of(&compressed("int-quantized", weights), &writer), kind);
+    // One zero point a matrix, beyond what four bits can be.
+    let weights = json!({"num_bits": 4, "type": "int", "strategy": "tensor", "symmetric": false});
+    let writer = |random: &mut Random, outputs: usize, inputs: usize| {
+        let mut one = packed(random, [outputs, inputs], 4, inputs, false, false);
+        let (scale, zero) = (0.5f32, -100i8);
+        let words = &one.stored[0].1.2;
+        let code = |at: usize| i32::from(words[at / 2] >> (at % 2 * 4) & 15) - 8;
+        one.weights = (0..outputs * inputs).map(|at| (code(at) - i32::from(zero)) as f32 * scale).collect();
+        one.stored.retain(|(name, _)| *name != "weight_scale");
+        one.stored.push(("weight_scale", bf16s(&[1], &[scale])));
+        one.stored.push(("weight_zero_point", (Dtype::I8, vec![1], vec![zero as u8])));
+        one
+    };
+    check_blocks("one zero", &of(&compressed("pack-quantized", weights), &writer), None);
 }
