@@ -49,11 +49,10 @@ fn say_next(store: &Store, run: &RunRecord, folder: &Path, printer: Printer) -> 
     }
     let wrong = results::has_wrong(store, run)?;
     let (run, option) = (&run.manifest.run, results_folder::option(folder));
-    printer.message(&format!("page: `earnest report {run}{option}` writes it"));
+    let page = format!("page: `earnest report {run}{option}` writes it");
     let wrong = wrong.then(|| results::wrong_samples(run, &option));
     let commands = wrong.into_iter().chain([results::compare_with(run, &option)]);
-    results::next_lines(commands).iter().for_each(|line| printer.message(line));
-    Ok(())
+    printer.follow([page].into_iter().chain(results::next_lines(commands)))
 }
 
 /// An imported log in the JSON document.
@@ -166,11 +165,13 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
         Some((one, others.find(|other| is_pair(one, other))?))
     });
     let option = results_folder::option(&args.results.folder);
-    match (pair, outcome.imported.first()) {
-        (Some((one, other)), _) => printer.remark(&format!("next: earnest compare {} {}{option}", one.run, other.run)),
-        (None, Some(one)) => printer.remark(&format!("next: earnest runs show {}{option}", one.run)),
-        (None, None) => {}
-    }
+    let first = match (pair, outcome.imported.first()) {
+        (Some((one, other)), _) => format!("earnest compare {} {}{option}", one.run, other.run),
+        (None, Some(one)) => format!("earnest runs show {}{option}", one.run),
+        (None, None) => return Ok(exit),
+    };
+    let view = format!("earnest view{option} (all of them in a browser)");
+    printer.follow(results::next_lines([first, view]))?;
     Ok(exit)
 }
 
@@ -259,10 +260,10 @@ fn listed(entries: &[Entry], known_width: Option<usize>, width: usize) -> String
     entries.iter().map(entry_card).collect()
 }
 
-/// Most sentences about logs on standard error; the JSON document has all.
+/// Most sentences about logs that were left out; the JSON document has all.
 const LISTED: usize = 100;
 
-/// Lines of the screen; with the next command and what was left out it is one screen.
+/// Lines of the screen; with the next two commands and what was left out it is one screen.
 const HEIGHT: usize = 36;
 
 /// Most sentences about samples without a score on the screen.

@@ -54,6 +54,14 @@ impl Printer {
         }
     }
 
+    /// Prints the last lines of a screen, where its page is and which commands follow, each wrapped as a message is; nothing if quiet.
+    pub fn follow(&self, lines: impl IntoIterator<Item = String>) -> Result<(), CliError> {
+        if self.quiet {
+            return Ok(());
+        }
+        lines.into_iter().try_for_each(|line| self.result(&(wrapped("", &options(&line), self.width()) + "\n")))
+    }
+
     /// Streams a result that may be large; returns false if the reader closed the pipe (`| head`), which is no error.
     pub fn stream(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CliError> {
         let mut out = io::BufWriter::with_capacity(1 << 18, Screen::new(io::stdout().lock(), self.is_terminal()));

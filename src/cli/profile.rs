@@ -254,12 +254,17 @@ fn measure(args: &ProfileArgs, printer: Printer) -> Result<Exit, CliError> {
     }
     let output = args.output.clone().unwrap_or_else(|| results::new_page(&args.results.folder, &found.run));
     write(&[&found], &Comparison::default(), &output, &args.figures)?;
-    printer.message(&format!("page: {}", output.display()));
-    if found.answers > 0 {
-        for line in next(&found, &results_folder::option(&args.results.folder)) {
-            printer.message(&line);
-        }
-    } else {
+    let page = format!("page: {}", output.display());
+    let commands = match found.answers {
+        0 => Vec::new(),
+        _ => next(&found, &results_folder::option(&args.results.folder)),
+    };
+    let following = [page].into_iter().chain(commands);
+    match args.json {
+        true => following.for_each(|line| printer.message(&line)),
+        false => printer.follow(following)?,
+    }
+    if found.answers == 0 {
         printer.warning(&format!(
             "no question of {} was answered, so there is no numeracy profile; `earnest samples {0} --wrong` says why",
             found.run
@@ -274,7 +279,7 @@ fn next(found: &NumeracyProfile, option: &str) -> Vec<String> {
     let class = found.anatomy.classes.iter().map(|share| share.class).find(|class| *class != ErrorClass::Other);
     let run = &found.run;
     let samples = class.map(|class| format!("earnest samples {run}{option} --error {class}"));
-    let compare = format!("earnest profile --compare {run} OTHER{option} (OTHER: another profile)");
+    let compare = format!("earnest profile --compare {run} OTHER{option} (OTHER: another numeracy profile)");
     results::next_lines(samples.into_iter().chain([compare]))
 }
 

@@ -1,6 +1,7 @@
 //! Arguments of the commands that read or write stored results.
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use earnest_tasks::anatomy::ErrorClass;
@@ -130,11 +131,11 @@ pub struct SamplesArgs {
     pub reason: Option<String>,
 
     /// Only samples whose completion contains this text
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub grep: Option<String>,
 
     /// Only samples whose question contains this text
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub question: Option<String>,
 
     /// Only samples with this value of a covariate, e.g. length=3 (may be given several times)

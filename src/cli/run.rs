@@ -63,9 +63,7 @@ pub fn execute(args: &RunArgs, printer: Printer) -> Result<Exit, CliError> {
     if let Some(DeviceList(devices)) = args.session.engine.devices.as_ref().filter(|list| list.0.len() > 1) {
         return evaluate_on_devices(devices, &settings, args, &notices, printer);
     }
-    // A file of questions stands where a suite's name does.
-    let asked = || options.path("file").map_or_else(|| (*suite).to_owned(), |file| file.display().to_string());
-    let end = Ending { asked: built_in.then(asked), page: args.shard.is_none(), notices };
+    let end = Ending { built_in, beside: None, page: args.shard.is_none(), notices };
     evaluate_and_show(&settings, &args.session, end, printer)
 }
 
@@ -132,8 +130,10 @@ fn part_settings(
 
 /// Facts that the end of a run needs for its notes and next commands.
 struct Ending {
-    /// The suite or file that the built-in model was asked; none of another model.
-    asked: Option<String>,
+    /// True of the built-in model.
+    built_in: bool,
+    /// The run of another model that asked the same questions.
+    beside: Option<String>,
     /// Whether the run has a page of its own: the parts of a run have none.
     page: bool,
     /// Said before the first question, and not of a run that is finished already.
@@ -142,7 +142,7 @@ struct Ending {
 
 impl Default for Ending {
     fn default() -> Self {
-        Ending { asked: None, page: true, notices: Vec::new() }
+        Ending { built_in: false, beside: None, page: true, notices: Vec::new() }
     }
 }
 
@@ -160,11 +160,11 @@ struct EndedRun<'a> {
 }
 
 /// Writes the page of a run and suggests the next commands.
-fn say_next(ending: &Ending, ended: &EndedRun<'_>, printer: Printer) {
+fn say_next(ending: &Ending, ended: &EndedRun<'_>, printer: Printer) -> Result<(), CliError> {
     let EndedRun { name: run, recorded, wrong, folder } = *ended;
     // Scripts that evaluate quietly get no page for every run.
-    if !ending.page || recorded == 0 || printer.is_quiet() && ending.asked.is_none() {
-        return;
+    if !ending.page || recorded == 0 || printer.is_quiet() && !ending.built_in {
+        return Ok(());
     }
     let output = results::new_page(folder, run);
     let option = results_folder::option(folder);
@@ -174,16 +174,23 @@ fn say_next(ending: &Ending, ended: &EndedRun<'_>, printer: Printer) {
         match report::write(&[run.to_owned()], folder, &output, None) {
             Ok(_) => format!("page: {}", output.display()),
             // The run is complete without its page.
-            Err(error) => return printer.warning(&format!("there is no page: {}", error.message)),
+            Err(error) => {
+                printer.warning(&format!("there is no page: {}", error.message));
+                return Ok(());
+            }
         }
     };
-    printer.message(&page);
     let wrong = wrong.then(|| results::wrong_samples(run, &option));
-    let other = match &ending.asked {
-        Some(suite) => format!("earnest run {suite} --model MODEL{option} (`earnest models list` names some)"),
-        None => results::compare_with(run, &option),
+    let other = match ending.built_in {
+        _ if ending.beside.as_deref().is_some_and(|one| one != run) => {
+            format!("earnest compare {} {run}{option}", ending.beside.as_deref().unwrap_or_default())
+        }
+        true => format!(
+            "earnest run --from {run} --model MODEL{option} (the same questions; `earnest models list` names models)"
+        ),
+        false => results::compare_with(run, &option),
     };
-    results::next_lines(wrong.into_iter().chain([other])).iter().for_each(|line| printer.message(line));
+    printer.follow([page].into_iter().chain(results::next_lines(wrong.into_iter().chain([other]))))
 }
 
 /// Says the notices once there is something to ask.
@@ -215,8 +222,11 @@ pub fn repeat(name: &str, args: &RunArgs, printer: Printer) -> Result<Exit, CliE
     let folders = [args.session.results.folder.clone(), default_results()];
     let run = results::find_run(name, &folders)?;
     let settings = stored_settings(&run, args.model.as_deref(), &args.hub, &args.session)?;
+    let in_folder =
+        results::open(&args.session.results.folder, printer).and_then(|store| Ok(store.run(&run.manifest.run)?));
+    let beside = args.model.as_ref().and(in_folder.ok()).map(|run| run.manifest.run);
     let settings = EvaluationSettings { run: RunChoice::Repeat(Box::new(run.manifest)), ..settings };
-    evaluate_and_show(&settings, &args.session, Ending::default(), printer)
+    evaluate_and_show(&settings, &args.session, Ending { beside, ..Ending::default() }, printer)
 }
 
 /// Continues a run from its manifest.
@@ -326,7 +336,7 @@ fn evaluate_and_show(
         // The page opens the results itself.
         drop(store);
         let ended = EndedRun { name: &run.manifest.run, recorded, wrong, folder: &settings.results };
-        say_next(&ending, &ended, printer);
+        say_next(&ending, &ended, printer)?;
     }
     Ok(if failed > 0 { Exit::FailedSamples } else { Exit::Success })
 }

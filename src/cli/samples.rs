@@ -36,6 +36,7 @@ pub fn execute(args: &SamplesArgs, printer: Printer) -> Result<Exit, CliError> {
         truncated: args.truncated,
         contains: args.grep.clone(),
         after: None,
+        before: None,
         disagree: args.disagree.clone(),
         error: args.error,
         covariates: args.covariate.clone(),

@@ -16,7 +16,7 @@ use earnest_view::{ViewError, Viewer};
 #[command(after_help = "Examples:
   earnest view                      the runs of ./earnest-results: leaderboard, samples, comparisons
   earnest view nupa-gemma           one run, by a unique part of its name
-  earnest view /data/study-results  another results folder
+  earnest view /data/study-results  another results folder, or one of outcome files
 
 Pages are read-only and served on this machine only. The address has a token: whoever knows it can read the results. It opens in the \
 browser where the program runs on a terminal with a display. Over SSH, forward the port: ssh -L 8765:127.0.0.1:8765 BOX, with --port \

@@ -1110,7 +1110,7 @@ fn the_list_has_the_start_that_a_log_names() {
         let output = run_in(at, &[words, &["--results", "r"]].concat());
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         // The command that is offered is of the same folder.
-        let said = stderr(&output);
+        let said = stdout(&output);
         let next = said.lines().find_map(|line| line.strip_prefix("next: earnest ")).unwrap();
         done(at, &next.split_whitespace().collect::<Vec<_>>());
     }

@@ -861,7 +861,7 @@ fn wrong_answers_are_offered_where_there_are_some() {
         let words = ["import", "arithmetic-bench", "--tasks", "add", "--lengths", "1", "--per-length", "2", "--name"];
         let output = run_in(at, &[&words[..], &[name, "--completions", "answers.jsonl"]].concat());
         assert_eq!(code(&output), 0, "{}", stderr(&output));
-        stderr(&output)
+        stdout(&output)
     };
     let right = import("right", &|_, gold| gold.to_owned());
     assert!(

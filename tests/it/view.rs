@@ -2,7 +2,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::program::*;
 
@@ -25,8 +25,11 @@ impl Drop for Viewed {
 }
 
 pub(crate) fn view(folder: &Path, words: &[&str]) -> Viewed {
-    let mut child =
-        earnest(folder).arg("view").args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    viewed(earnest(folder).arg("view").args(words))
+}
+
+fn viewed(command: &mut Command) -> Viewed {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line:?}")).to_owned();
@@ -141,6 +144,31 @@ fn pages_show_runs_samples_and_comparisons() {
     assert!(viewed.page("?suite=arithmetic-bench&sort=newest").contains(&runs[2]));
     let pair = viewed.page(&format!("pair?a={}&b={}&item={}", runs[0], runs[1], item.replace('/', "%2F")));
     assert_eq!(pair.matches("class=\"completion\"").count(), 2, "{pair}");
+}
+
+#[test]
+fn outcome_files_are_viewed_without_their_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(code(&tiny_run(folder.path(), &SMALL)), 0);
+    let run = &names(folder.path())[0];
+    std::fs::create_dir(folder.path().join("published")).unwrap();
+    let file = format!("published/{run}.parquet");
+    let export = ["export", run, "--format", "parquet", "--outcomes", "-o", &file];
+    let cache = folder.path().join("cache");
+    let cached = |words: &[&str]| {
+        let mut command = earnest(folder.path());
+        command.args(words).env("EARNEST_CACHE", &cache);
+        command
+    };
+    let output = cached(&export).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let viewed = viewed(&mut cached(&["view", "published"]));
+    let board = viewed.page("");
+    assert!(board.contains("published") && board.contains(run.as_str()), "{board}");
+    let list = viewed.page(&format!("run/{run}/samples"));
+    let sample = viewed.page(&format!("run/{run}/sample?item={}", first_item(&list)));
+    assert!(sample.contains("files of outcomes have scores alone") && !sample.contains("(nothing)"), "{sample}");
+    assert!(!sample.contains("Token by token"), "{sample}");
 }
 
 #[test]

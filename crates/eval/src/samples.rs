@@ -1,11 +1,11 @@
 //! Selection of stored samples, with the questions they answer.
 use std::cell::OnceCell;
-use std::iter;
 
 use earnest_tasks::suite::{Item, Suite};
 
 use crate::EvalError;
 pub use crate::rendered_again::{SampleTokens, Token, scored_tokens, tokens};
+use earnest_results::outcomes::are_made_of_outcomes;
 use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
 use earnest_results::{Sample, suites};
 
@@ -49,26 +49,33 @@ pub fn each_asked<E: From<EvalError>>(
     // Built for the first sample whose question is not stored.
     let suite = OnceCell::new();
     let mut items: Option<PlacedItems<'_>> = None;
+    let mut is_without_questions = false;
     let mut questions = store.questions(run);
     let ranges = match &wanted {
-        Some(text) => store.ranges_asking(run, text).map_err(EvalError::from)?,
-        None => iter::once(0..usize::MAX).collect(),
+        Some(text) => store
+            .ranges_asking(run, text)
+            .map_err(EvalError::from)?
+            .into_iter()
+            .map(|range| (range.start, (range.end != usize::MAX).then_some(range.end)))
+            .collect(),
+        None => vec![(0, None)],
     };
     let mut count = 0;
-    for range in ranges {
-        if filter.after.is_some_and(|after| after >= range.end) {
+    for (start, before) in ranges {
+        if before.is_some_and(|before| filter.after.is_some_and(|after| after >= before)) {
             continue;
         }
-        let after = filter.after.max(range.start.checked_sub(1));
-        for row in store.samples(run, Filter { after, ..filter.clone() }).indexed() {
+        let after = filter.after.max(start.checked_sub(1));
+        for row in store.samples(run, Filter { after, before, ..filter.clone() }).indexed() {
             let (index, sample) = row.map_err(EvalError::from)?;
-            if index >= range.end {
-                break;
-            }
             let stored = questions.of_sample(index, &sample).map_err(EvalError::from)?;
-            if stored.is_none() && items.is_none() {
-                let made = suites::stored(settings).map_err(EvalError::from)?;
-                items = Some(PlacedItems::new(suite.get_or_init(|| made), settings.samples));
+            if stored.is_none() && items.is_none() && !is_without_questions {
+                match suites::stored(settings) {
+                    Ok(made) => items = Some(PlacedItems::new(suite.get_or_init(|| made), settings.samples)),
+                    // Published outcomes are read without the data of their questions.
+                    Err(_) if wanted.is_none() && are_made_of_outcomes(store.results()) => is_without_questions = true,
+                    Err(error) => return Err(EvalError::from(error).into()),
+                }
             }
             let question = stored.or_else(|| {
                 let item = items.as_mut()?.at(index).filter(|item| item.id == sample.item)?;

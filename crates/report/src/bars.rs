@@ -127,6 +127,7 @@ pub(super) fn bars_of(grid: &Grid, most: usize) -> String {
     // A bar of few samples is coarse.
     let behind = match (least, most) {
         (least, _) if least >= FEW => String::new(),
+        (1, 1) => " (1 answer each)".to_owned(),
         (least, most) if least == most => format!(" ({least} answers each)"),
         (least, most) => format!(" ({least} to {most} answers each)"),
     };

@@ -6,8 +6,8 @@ use super::wrap::{prose, wrap};
 use crate::bars::{bars_below, bars_of, curves, profile};
 use earnest_results::{Document, Origin};
 
-/// Lines of the screen; what the program says about the page and the next command makes them 40.
-const HEIGHT: usize = 36;
+/// Lines of the screen; what the program says about the page and the next two commands makes them 40.
+const HEIGHT: usize = 34;
 
 /// Notes on the screen, warnings among them, which are never left out.
 const NOTES: usize = 2;
@@ -83,11 +83,16 @@ fn fitted(top: &str, bottom: &str, table: impl Fn(usize) -> String) -> String {
 
 /// The command that shows everything, with what it adds where that fits.
 fn more(document: &Document, notes: usize, width: usize) -> String {
-    let mut command = format!("earnest runs show {}", document.manifest.run);
-    if !document.grids.is_empty() {
-        command += " --metric all";
+    let run = &document.manifest.run;
+    let named = |run: &str| {
+        let metric = if document.grids.is_empty() { "" } else { " --metric all" };
+        format!("earnest runs show {run}{metric}{}", document.results_option())
+    };
+    let mut command = named(run);
+    // The last part of a name is enough, and a command is copied whole.
+    if let Some((_, last)) = run.rsplit_once('-').filter(|_| "More: ".len() + command.chars().count() > width) {
+        command = named(last);
     }
-    command += &document.results_option();
     let adds = match notes {
         0 => "all numbers".to_owned(),
         1 => "all numbers, 1 more note".to_owned(),

@@ -23,7 +23,7 @@ mod wrap;
 
 pub use error::ReportError;
 pub use grid::text as grid_text;
-pub use options::{keys, options};
+pub use options::{in_folder, keys, options};
 pub use paired::{
     Comparison, Difference, FittedModel, Flip, PairedModel, ScorerDifference, Sequential, compare, comparison_figure,
     differing_settings, own_settings, p_sentence, p_text,

@@ -5,6 +5,7 @@ pub use minijinja::{Environment, Value, context};
 use minijinja::{Error, UndefinedBehavior, escape_formatter};
 
 use crate::plot::{DARK, Figure, LIGHT, RULES, STYLES, address_part, escape};
+pub use crate::wrap::kept_together;
 use crate::{ReportError, options, p_sentence, p_text};
 use earnest_results::{fixed, with_commas};
 use earnest_tasks::suite::registry::task_label;
@@ -72,12 +73,12 @@ pub fn environment(templates: &'static [(&'static str, &'static str)]) -> Enviro
     environment.add_filter("points", points);
     environment.add_filter("width", width);
     environment.add_filter("p", p_value);
-    environment.add_filter("p_sentence", p_sentence);
+    environment.add_filter("p_sentence", |p: f64| kept_together(&p_sentence(p)));
     environment.add_filter("count", with_commas);
     environment.add_filter("task", |text: &str| task_label(text).into_owned());
     environment.add_filter("segment", |text: &str| address_part(text));
     // A page is read beside the program's terminal, and names settings as that does.
-    environment.add_filter("options", options);
+    environment.add_filter("options", |text: &str| kept_together(&options(text)));
     // Narrow columns break a name at its underscores.
     environment.add_filter("breakable", |name: &str| safe(escape(name).replace('_', "_<wbr>")));
     environment.set_loader(move |name| {

@@ -308,8 +308,10 @@ pub(super) fn results(rows: &[SummaryRow], width: usize) -> (String, Vec<String>
         if rows.iter().all(|row| number(row).is_none_or(|number| number == 0.0)) {
             continue;
         }
-        let cells = rows.iter().map(|row| number(row).map_or_else(String::new, plain)).collect();
-        columns.push(Column { name: name.clone(), align: Align::Right, cells });
+        let (said, scale) = said_as(name);
+        let shown = |number: f64| if scale == 1.0 { plain(number) } else { fixed(scale * number, 1) };
+        let cells = rows.iter().map(|row| number(row).map_or_else(String::new, shown)).collect();
+        columns.push(Column { name: said.to_owned(), align: Align::Right, cells });
     }
     let mut shown: Vec<Column> = Vec::new();
     let mut left_out = Vec::new();
@@ -383,6 +385,11 @@ pub fn percent(interval: &Interval) -> String {
     }
     let [estimate, low, high] = [interval.estimate, interval.low, interval.high].map(|value| fixed(100.0 * value, 1));
     format!("{estimate} [{low:>4}, {high:>5}]")
+}
+
+/// Heading of a number of a summary's rows, and its factor: a share stands in per cent beside accuracies.
+pub(crate) fn said_as(name: &str) -> (&str, f64) {
+    if name == "truncated" { ("cut off, %", 100.0) } else { (name, 1.0) }
 }
 
 fn plain(number: f64) -> String {

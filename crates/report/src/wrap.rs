@@ -3,12 +3,12 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::options;
 
-/// Words between which a text may wrap: a number and its `%` are one.
+/// Words between which a text may wrap: a number and its `%` are one, and so is `p < 0.0001`.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match words.last_mut() {
-            Some(last) if word.starts_with('%') => {
+            Some(last) if belongs_to(word, last) => {
                 last.push(' ');
                 last.push_str(word);
             }
@@ -16,6 +16,33 @@ pub(super) fn words(text: &str) -> Vec<String> {
         }
     }
     words
+}
+
+/// True of a word that stays on the line of the last one.
+fn belongs_to(word: &str, last: &str) -> bool {
+    let is_relation = |word: &str| matches!(word, "=" | "<" | ">");
+    let name = last.trim_start_matches(['(', '[']);
+    let ends_in_relation = || name.strip_prefix("p ").is_some_and(is_relation);
+    word.starts_with('%') || (name == "p" && is_relation(word)) || ends_in_relation()
+}
+
+/// A text for a page, with spaces that do not break within what stays on a line: a number and its `%`, `p < 0.0001`. Its other spaces and line ends stay.
+pub fn kept_together(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut last = String::new();
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        if !word.is_empty() && kept.ends_with(' ') && belongs_to(word, &last) {
+            kept.pop();
+            kept.push('\u{a0}');
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            word.clone_into(&mut last);
+        }
+        kept.push_str(piece);
+    }
+    kept
 }
 
 /// Word of a text with what keeps it on the line of the next one.
@@ -148,6 +175,18 @@ mod tests {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             assert_eq!(words(&text)[1..], words(said), "nothing is lost");
         }
+    }
+
+    #[test]
+    fn p_values_stay_on_a_line() {
+        let said = "It is better (p < 0.0001, adjusted), and p = 0.03 there; 5 p or p.";
+        for width in 14..60 {
+            let text = wrap(said, width, "");
+            let lines: Vec<&str> = text.lines().collect();
+            assert_eq!(lines.join(" "), said, "nothing is lost");
+            assert!(["(p < 0.0001,", "p = 0.03"].iter().all(|part| text.contains(part)), "{width}: {text}");
+        }
+        assert_eq!(kept_together("a  (p < 0.01) is\n 95 % b"), "a  (p\u{a0}<\u{a0}0.01) is\n 95\u{a0}% b");
     }
 
     #[test]

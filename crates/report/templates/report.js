@@ -46,7 +46,18 @@
       if (element instanceof SVGElement) element.style.display = run_hidden || task_hidden ? "none" : "";
       else element.hidden = run_hidden || task_hidden;
     }
+    flipsOfChosen();
     show(0);
+  };
+  // Pairs of which one run is hidden are no choice.
+  const flipsOfChosen = () => {
+    const select = at("flips");
+    for (const option of rows ? [...select.options].slice(1) : []) {
+      const { right, wrong } = rows.flips[Number(option.value)];
+      option.hidden = option.disabled = ![right, wrong].every((run) => chosen.run.has(String(run)));
+      if (option.hidden && option.selected) select.value = "";
+    }
+    select.hidden = ![...select.options].slice(1).some((option) => !option.hidden);
   };
   at("picker").addEventListener("change", choose);
   at("picker").addEventListener("click", (event) => {
@@ -149,9 +160,9 @@
       else if (lengths[part + 1] === 1) parts.push(element("details", { className: "thinking", open: Boolean(words?.test(piece)) }, element("summary", {}, `thinking, ${counted(characters(piece))} characters`), ...marked(piece, words)));
       else parts.push(element("mark", { title: `read by ${kind}` }, piece, element("sup", {}, kind)));
     }
-    return element("pre", { className: "completion" }, ...parts);
+    return element("pre", { className: "completion", dir: "auto" }, ...parts);
   };
-  const block = (title, text, words) => [element("h2", {}, title), element("pre", {}, ...marked(text, words))];
+  const block = (title, text, words) => [element("h2", {}, title), element("pre", { dir: "auto" }, ...marked(text, words))];
   const question = (i, words) => block("Question", texts.question[rows.item[i]] || "(the question can not be had without the suite's data)", words);
   // A sample as the viewer shows it.
   const sample = (i, words) => {
@@ -234,7 +245,7 @@
       const item = rows.item[i];
       const line = element("a", { className: "line", role: "button", tabIndex: 0, onkeydown: (event) => { if (event.key === "Enter") line.click(); } },
         element("span", { className: "head" }, ...(other.has(i) ? [] : [...label(i), badge(i), " "]), element("small", {}, name(i))),
-        element("span", { className: "question" }, ...marked(varying(i) || rows.items.words[item], words)),
+        element("span", { className: "question", dir: "auto" }, ...marked(varying(i) || rows.items.words[item], words)),
         ...(other.has(i)
           ? [element("span", { className: "answer" }, element("b", {}, texts.gold[item])), element("span", { className: "both" }, ...[i, other.get(i)].map((one) => element("span", { className: "answer" }, ...label(one), ...said(one, words))))]
           : [element("span", { className: "answer" }, element("b", {}, texts.gold[item]), " \u00b7 ", ...said(i, words))]));
@@ -324,7 +335,7 @@
     at("outcome").append(option("", "every outcome"), option("wrong", `wrong or no answer (${counted(rows.run.length - counts[0])})`),
       ...rows.outcomes.words.map((word, index) => option(String(index), `${word} (${counted(counts[index])})`)));
     at("flips").append(...rows.flips.map((flips, index) => option(String(index), `${counted(flips.rows.length)}: ${rows.runs[flips.right]} ${flips.more ?? "right,"} ${rows.runs[flips.wrong]}${flips.more ? "" : " wrong"}`)));
-    at("flips").hidden = rows.flips.length === 0;
+    flipsOfChosen();
     at("task").append(...rows.task_labels.map((label, index) => option(String(index), label)));
     at("length").append(...rows.covariates.words.map((word, index) => option(String(index), word.replace("=", " "))));
     at("task").hidden = rows.tasks.words.length < 2;

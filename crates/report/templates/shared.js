@@ -18,6 +18,9 @@ document.documentElement.classList.add("js");
     root.dataset.theme = dark ? "light" : "dark";
     stored(root.dataset.theme);
   });
+  // What is held below the header stands where it ends, however many lines it has.
+  const header = document.querySelector("header");
+  new ResizeObserver(() => root.style.setProperty("--header", `${header.offsetHeight}px`)).observe(header);
 })();
 
 // Tables: a click on a heading sorts, a second one turns the order; the total stays last, and what has no number before it.

@@ -109,6 +109,30 @@ fn labels_beside<'a>(runs: &[&'a Manifest], group: impl Fn(&'a Manifest) -> (&'a
     own
 }
 
+/// Removes the settings that others among them say.
+fn drop_what_follows<T>(settings: &mut BTreeMap<String, T>) {
+    // The digests of a suite's prompts are named by the prompts.
+    if settings.keys().any(|name| name.contains("prompt_sha256.")) {
+        settings.remove("suite_options.prompts");
+    }
+    // `--seed` is both.
+    if settings.contains_key("suite_options.seed") {
+        settings.remove("generation.seed");
+    }
+    if settings.contains_key("suite_options.shared") {
+        for option in ["forms", "notations", "skills"] {
+            settings.remove(&format!("suite_options.{option}"));
+        }
+    }
+}
+
+/// Settings with their values in the words of labels, in the order of their names; without those that say nothing to people.
+pub fn in_words(mut settings: BTreeMap<String, Value>) -> Vec<String> {
+    settings.retain(|name, _| !is_left_out(name));
+    drop_what_follows(&mut settings);
+    settings.iter().filter_map(|(name, value)| said(name, value)).collect()
+}
+
 /// The first settings in which each of several runs differs from the others; empty where it has none of them.
 fn by_settings(runs: &[&Manifest]) -> Vec<String> {
     let [first, others @ ..] = runs else { return Vec::new() };
@@ -122,25 +146,13 @@ fn by_settings(runs: &[&Manifest]) -> Vec<String> {
             }
         }
     }
-    // The digests of a suite's prompts are named by the prompts.
-    if differing.keys().any(|name| name.contains("prompt_sha256.")) {
-        differing.remove("suite_options.prompts");
-    }
+    drop_what_follows(&mut differing);
     // What a profile was asked in is screened.
     if runs.iter().all(|run| run.settings.is_adaptive()) {
         differing.remove("prompt_mode");
     }
-    // `--seed` is both.
-    if differing.contains_key("suite_options.seed") {
-        differing.remove("generation.seed");
-    }
     let suites = runs.iter().any(|run| run.settings.suite != first.settings.suite);
     let models = runs.iter().any(|run| run.model.name != first.model.name);
-    if differing.contains_key("suite_options.shared") {
-        for option in ["forms", "notations", "skills"] {
-            differing.remove(&format!("suite_options.{option}"));
-        }
-    }
     let files: Vec<Value> = runs.iter().map(|run| run.model.path.as_str().into()).collect();
     if files.iter().any(|file| *file != files[0]) {
         let others = |run: &&Manifest| run.settings.model_files != first.settings.model_files;
@@ -210,6 +222,20 @@ mod tests {
         assert_eq!(said("part", &json!("1/2")).as_deref(), Some("part 1/2"));
         assert!(is_left_out("suite_options.task_file.sha256") && is_left_out("generation.stop_ids"));
         assert!(!is_left_out("suite_options.prompt_sha256.gsm"));
+    }
+
+    #[test]
+    fn settings_that_follow_from_others_are_left_out() {
+        let settings = [
+            ("suite_options.prompt_sha256.simple-nl", json!("85781abb")),
+            ("suite_options.prompt_sha256.gsm", Value::Null),
+            ("suite_options.prompts", json!(["simple-nl"])),
+            ("suite_options.seed", json!(2)),
+            ("suite_options.task_file.sha256", json!("00ff")),
+            ("generation.seed", json!(2)),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(in_words(BTreeMap::from(settings)), ["prompt simple-nl", "seed 2"]);
     }
 
     #[test]

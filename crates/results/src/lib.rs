@@ -58,7 +58,7 @@ pub use filter::{check_filter, no_texts};
 pub use generation::{Generation, Room, ThinkingRequest};
 pub use host::available_memory;
 pub use jsonl::write_jsonl;
-pub use label::{labels, own_labels};
+pub use label::{in_words, labels, own_labels};
 pub use log_card::{LogCard, LogNames, LogStatus, Reported, Tool, card_of, started};
 pub use log_document::LogSums;
 pub use manifest::{

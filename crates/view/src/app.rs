@@ -24,6 +24,9 @@ use crate::work::{Asked, Kind, Threads};
 
 /// State shared by all requests.
 pub(crate) struct App {
+    /// The results folder as it was named, for pages.
+    pub named: PathBuf,
+    /// Where the results are read.
     pub results: PathBuf,
     /// Path before every page: `/TOKEN/`.
     pub base: String,
@@ -163,7 +166,7 @@ impl App {
     fn render(&self, template: &str, context: Value) -> Result<String, Failed> {
         // Hexadecimal digits and slashes need no escape.
         let base = Value::from_safe_string(self.base.clone());
-        let results = Value::from(self.results.display().to_string());
+        let results = Value::from(self.named.display().to_string());
         let shared = minijinja::context! { base, results };
         let shared = minijinja::value::merge_maps([context, shared]);
         let mut page = Bounded::default();

@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use earnest_results::ResultsError;
+use earnest_results::outcomes::results_of;
 use earnest_results::store::Store;
 use earnest_serve::http::{Connections, Stage, Terms, runtime, serve, unavailable};
 use tokio::sync::watch;
@@ -58,21 +59,25 @@ pub enum ViewError {
 #[derive(Debug)]
 pub struct Viewer {
     listener: TcpListener,
+    /// The folder as the user named it.
+    named: PathBuf,
+    /// That folder, or the results that were made of its outcome files.
     results: PathBuf,
     token: String,
 }
 
 impl Viewer {
-    /// Binds a port of the loopback for a results folder; 0 takes a free port.
+    /// Binds a port of the loopback for a results folder or one of outcome files; 0 takes a free port.
     ///
     /// # Errors
     /// [`ViewError::Results`] if there are no results, [`ViewError::Listen`].
-    pub fn bind(results: &Path, port: u16) -> Result<Viewer, ViewError> {
-        Store::open(results).map_err(ResultsError::from)?;
+    pub fn bind(folder: &Path, port: u16) -> Result<Viewer, ViewError> {
+        let results = results_of(folder)?.into_owned();
+        Store::open(&results).map_err(ResultsError::from)?;
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|source| ViewError::Listen { port, source })?;
         let token = format!("{:032x}", rand::random::<u128>());
-        Ok(Viewer { listener, results: results.to_owned(), token })
+        Ok(Viewer { listener, named: folder.to_owned(), results, token })
     }
 
     /// Returns the address of the first page; its token is the permission to see the others.
@@ -102,7 +107,7 @@ impl Viewer {
     pub fn run(self, stop: &Arc<AtomicBool>) -> Result<(), ViewError> {
         let stop = Arc::clone(stop);
         let connections = Arc::new(Connections::new(CONNECTIONS, CONNECTIONS));
-        let router = routes::router(self.results, &self.token, Arc::clone(&connections));
+        let router = routes::router(self.named, self.results, &self.token, Arc::clone(&connections));
         let full =
             unavailable("text/plain; charset=utf-8", "Too many connections wait for pages. Reload in a moment.\n");
         let terms = Terms { connections, read_timeout: READ_TIMEOUT, refusal: full.into() };

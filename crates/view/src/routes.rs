@@ -1,5 +1,5 @@
 //! Routes with their pages, the token, and the templates.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
@@ -12,6 +12,8 @@ use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use earnest_report::markup::{self, SCRIPT, STYLE};
+use earnest_report::{in_folder, options};
+use earnest_results::results_option;
 use earnest_serve::http::{Connections, Place, hosts, is_loopback};
 use minijinja::Environment;
 
@@ -24,12 +26,13 @@ use crate::work::Threads;
 static ALL: LazyLock<String> = LazyLock::new(|| [SCRIPT, include_str!("../templates/view.js")].concat());
 
 /// Makes the routes of a viewer. Everything is below the token; what is not says nothing about the results.
-pub(crate) fn router(results: PathBuf, token: &str, connections: Arc<Connections>) -> Router {
+pub(crate) fn router(named: PathBuf, results: PathBuf, token: &str, connections: Arc<Connections>) -> Router {
     let base = format!("/{token}/");
     let app = Arc::new(App {
+        environment: environment(&named),
+        named,
         results,
         base: base.clone(),
-        environment: environment(),
         threads: Threads::default(),
         connections,
     });
@@ -126,8 +129,11 @@ static TEMPLATES: [(&str, &str); 11] = [
     ("pair_body.html", include_str!("../templates/pair_body.html")),
 ];
 
-fn environment() -> Environment<'static> {
+/// The templates; commands that pages offer name the results folder.
+fn environment(results: &Path) -> Environment<'static> {
     let mut environment = markup::environment(&TEMPLATES);
+    let option = results_option(results);
+    environment.add_filter("options", move |text: &str| markup::kept_together(&in_folder(&options(text), &option)));
     environment.add_filter("pair", |one: &str, other: &str| shape::pair(one, other));
     environment.add_filter("tint", sample::tint);
     environment.add_filter("class", |word: &str| sample::class(word));

@@ -110,12 +110,26 @@
   // Empty fields would only make addresses long.
   at("filters")?.addEventListener("formdata", (event) => { for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name); });
 
+  // The list from which a sample was opened, for its own page: j and k go on through it, and the way up leads to it with its filters.
+  const kept = (value) => { try { if (value) sessionStorage.setItem("earnest-list", JSON.stringify(value)); return JSON.parse(sessionStorage.getItem("earnest-list")); } catch { return null; } };
+  if (walk) addEventListener("pagehide", () => kept({ at: location.href.split("#")[0], next: at("next")?.href, lines: walk.lines().map((line) => [line.href, line.dataset.id]) }));
+  const from = walk ? null : kept();
+  // Token by token it is the same sample.
+  const here = from ? from.lines.findIndex(([line]) => line === location.href.replace(/&(tokens|logprobs)=true/g, "")) : -1;
+  const up = document.querySelector("[data-up]");
+  if (here >= 0 && up) up.href = `${from.at}#${encodeURIComponent(from.lines[here][1])}`;
+  const beside = (step) => {
+    if (here < 0) return;
+    const [line] = from.lines[here + step] ?? [here + step < 0 ? undefined : from.next];
+    if (line) location.href = line;
+  };
+
   const go = (element) => { if (element) location.href = element.href; };
   onKeys({
-    j: () => { if (walk && !walk.next()) go(at("next")); },
-    k: () => walk?.previous(),
+    j: () => { if (!walk) beside(1); else if (!walk.next()) go(at("next")); },
+    k: () => { if (walk) walk.previous(); else beside(-1); },
     n: () => go(at("next")),
-    u: () => go(document.querySelector("[data-up]") ?? document.querySelector("header .home")),
+    u: () => go(up ?? document.querySelector("header .home")),
     t: () => { const all = every(".thinking"); const closed = all.some((one) => !one.open); for (const one of all) one.open = closed; },
     "/": () => at("search")?.focus(),
     "?": () => at("help").showModal(),

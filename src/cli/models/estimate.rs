@@ -1,13 +1,28 @@
-//! Memory of the models in the list, from the table of shapes.
+//! Size, context and memory of the models in the list, from the table of shapes.
 use std::path::Path;
 
-use earnest_models::checkpoint::{DecoderConfig, ElementType, MemoryEstimate};
+use earnest_models::checkpoint::{DecoderConfig, ElementType, MemoryEstimate, Quant};
 use earnest_models::hub::{Entry, shape};
 
 /// Decoder of an entry, from its row of the table.
 pub fn decoder(entry: &Entry) -> Option<DecoderConfig> {
     let keys = shape(entry.shape.as_deref()?)?;
     DecoderConfig::from_config_keys(Path::new("src/hub/shapes.json"), &keys).ok()
+}
+
+/// Number of weights, as the safetensors headers count them or as the shape says; of a model that also sees or hears, those of its text model.
+pub fn parameters(entry: &Entry) -> Option<u64> {
+    entry.parameters.or_else(|| decoder(entry).map(|config| config.parameter_count()))
+}
+
+/// Longest sequence in tokens, of a model whose shape has a source. Others share shapes with models that read on further or less far.
+pub fn context(entry: &Entry) -> Option<usize> {
+    decoder(entry).filter(|_| !entry.sources.is_empty()).map(|config| config.max_positions)
+}
+
+/// Size of the weights in bytes where the projections are quantised at load and the rest is bf16.
+pub fn quantised(entry: &Entry, quant: Quant) -> Option<u64> {
+    decoder(entry).map(|config| MemoryEstimate::quantised(&config, quant).weights)
 }
 
 /// Size of the weights in an element type, in bytes; without a shape, parameter count times element size.
@@ -44,6 +59,36 @@ mod tests {
         families.sort();
         families.dedup();
         assert_eq!(families.len(), 8, "{families:?}");
+    }
+
+    #[test]
+    fn models_of_today_have_the_sizes_that_their_publishers_count() {
+        let list = Registry::built_in();
+        let today = list.entries.iter().filter(|entry| entry.papers.is_empty());
+        for entry in today.filter(|entry| entry.not_runnable.is_none()) {
+            let config = decoder(entry).unwrap_or_else(|| panic!("{}: native does not take its shape", entry.name));
+            assert!(context(entry).is_some_and(|tokens| tokens >= 8192), "{}", entry.name);
+            let (half, eight, four) = (
+                MemoryEstimate::of(&config, ElementType::Bf16).weights,
+                quantised(entry, Quant::Q8).unwrap(),
+                quantised(entry, Quant::Q4k).unwrap(),
+            );
+            assert!(four < eight && eight < half, "{}: {four} {eight} {half}", entry.name);
+        }
+        // Counts of safetensors headers and of papers.
+        for (name, count) in [
+            ("Qwen3-30B-A3B", 30_532_122_624),
+            ("Llama-3.2-1B-Instruct", 1_235_814_400),
+            ("Llama-3.3-70B-Instruct", 70_553_706_496),
+            ("gemma-3-270m-it", 268_098_176),
+            ("SmolLM3-3B-Base", 3_075_098_624),
+            ("SmolLM2-135M-Instruct", 134_515_008),
+            ("gpt-oss-20b", 20_914_757_184),
+            ("gpt-oss-120b", 116_829_156_672),
+            ("Phi-4-mini-instruct", 3_836_021_760),
+        ] {
+            assert_eq!(parameters(list.get(name).unwrap()), Some(count), "{name}");
+        }
     }
 
     #[test]

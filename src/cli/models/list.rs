@@ -7,10 +7,19 @@ use super::opened::files;
 use crate::cli::error::CliError;
 use crate::cli::printer::Printer;
 use crate::cli::{Exit, catalogue};
-use earnest_models::checkpoint::ElementType;
-use earnest_models::hub::{Cache, CachedCommit, Entry, Environment, Registry, RepoId};
+use earnest_models::checkpoint::{ElementType, Quant};
+use earnest_models::hub::{Cache, CachedCommit, Claim, Entry, Environment, Registry, RepoId};
 use earnest_models::memory::human_bytes;
 use earnest_report::{Align, Table, wrap};
+
+/// Width of the table where that of the terminal is not known.
+const WIDTH: usize = 100;
+
+/// Column of the memory with `--quant q4k`.
+const BITS_4: &str = "4-bit\nGiB";
+
+/// Column of the memory with `--dtype f32`.
+const F32: &str = "f32\nGiB";
 
 /// A row of the list.
 #[derive(Debug, Serialize)]
@@ -18,6 +27,10 @@ struct Line {
     /// None for a model in the cache that is not in the list.
     #[serde(flatten)]
     entry: Option<Entry>,
+    /// Number of weights, also where only the shape says it.
+    weights: Option<u64>,
+    /// Longest sequence in tokens.
+    context: Option<usize>,
     /// Bytes of the weights by type.
     memory: Option<Memory>,
     /// Files in the cache.
@@ -32,13 +45,23 @@ pub(super) struct Memory {
     pub(super) f32: u64,
     pub(super) bf16: u64,
     pub(super) f16: u64,
+    /// With `--quant q8_0`; none where only the number of weights is known.
+    pub(super) q8_0: Option<u64>,
+    /// With `--quant q4k`.
+    pub(super) q4k: Option<u64>,
 }
 
 impl Memory {
     /// Memory of an entry's weights by type.
     pub(super) fn of(entry: &Entry) -> Option<Memory> {
         let bytes = |dtype| estimate::weights(entry, dtype);
-        Some(Memory { f32: bytes(ElementType::F32)?, bf16: bytes(ElementType::Bf16)?, f16: bytes(ElementType::F16)? })
+        Some(Memory {
+            f32: bytes(ElementType::F32)?,
+            bf16: bytes(ElementType::Bf16)?,
+            f16: bytes(ElementType::F16)?,
+            q8_0: estimate::quantised(entry, Quant::Q8),
+            q4k: estimate::quantised(entry, Quant::Q4k),
+        })
     }
 }
 
@@ -71,13 +94,16 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         let index =
             cached.iter().position(|found| found.repo == entry.repo && Some(&found.commit) == entry.commit.as_ref());
         let memory = Memory::of(&entry);
+        let (weights, context) = (estimate::parameters(&entry), estimate::context(&entry));
         let cached = index.map(|index| cached.swap_remove(index));
-        lines.push(Line { memory, cached, not_runnable: None, entry: Some(entry) });
+        lines.push(Line { weights, context, memory, cached, not_runnable: None, entry: Some(entry) });
     }
     cached.sort_by(|a, b| (&a.repo, &a.commit).cmp(&(&b.repo, &b.commit)));
     if args.cached {
         lines.extend(cached.into_iter().map(|found| Line {
             entry: None,
+            weights: None,
+            context: None,
             memory: None,
             not_runnable: reason(&found.repo),
             cached: Some(found),
@@ -100,8 +126,11 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         ("model", Align::Left),
         ("commit", Align::Left),
         ("weights", Align::Right),
-        ("bf16", Align::Right),
-        ("f32", Align::Right),
+        ("context", Align::Right),
+        (BITS_4, Align::Right),
+        ("bf16\nGiB", Align::Right),
+        (F32, Align::Right),
+        ("licence", Align::Left),
         ("gate", Align::Left),
         ("state", Align::Left),
     ];
@@ -109,7 +138,8 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
     for line in &lines {
         table.row(cells(line));
     }
-    let left_out = printer.known_width().map(|width| table.fit(width, ["f32", "gate", "commit"])).unwrap_or_default();
+    let width = printer.known_width().unwrap_or(WIDTH);
+    let left_out = table.fit(width, ["gate", "commit", F32, "context", "licence", BITS_4]);
     let mut text = table.render();
     let places: Vec<String> = list.files.iter().map(|path| path.display().to_string()).collect();
     text.push_str(&format!(
@@ -117,12 +147,15 @@ pub fn execute(args: &ListArgs, printer: Printer) -> Result<Exit, CliError> {
         cache.map_or_else(|| "none".to_owned(), |cache| cache.folder().display().to_string()),
         places.iter().map(|path| format!(", {path}")).collect::<String>(),
     ));
-    let about = "Commits are shortened; `earnest models show MODEL` prints them in full. \"unresolved\": no source names one; `earnest models \
-                 resolve MODEL` asks the hub.";
-    text.push_str(&wrap(about, printer.width(), ""));
+    let about = "4-bit, bf16 and f32: memory of the weights with --quant q4k, --dtype bf16 and --dtype f32. A dash: no source says it, or \
+                 the native engine does not run it. `earnest models show MODEL` has commit, sources and all.";
+    text.push_str(&wrap(about, width, ""));
     if !left_out.is_empty() {
-        let also = format!("A wider terminal and --json also have: {}.", left_out.join("; "));
-        text.push_str(&wrap(&also, printer.width(), ""));
+        let also = format!(
+            "A wider terminal and --json also have: {}.",
+            left_out.iter().map(|name| name.split('\n').next().unwrap_or(name)).collect::<Vec<_>>().join("; ")
+        );
+        text.push_str(&wrap(&also, width, ""));
     }
     printer.result(&text)?;
     Ok(Exit::Success)
@@ -139,22 +172,41 @@ fn cells(line: &Line) -> Vec<String> {
     };
     let state: Vec<String> = here.into_iter().chain(closed.then(|| "not runnable".to_owned())).collect();
     let state = state.join("; ");
+    let dash = || "-".to_owned();
+    let memory = |of: fn(&Memory) -> Option<u64>| line.memory.as_ref().and_then(of).map_or_else(dash, gib);
     match (&line.entry, &line.cached) {
         (Some(entry), _) => vec![
             entry.name.clone(),
             entry.commit.as_ref().map_or_else(|| "unresolved".to_owned(), |commit| short(commit.as_str())),
-            entry.parameters.map_or_else(|| "-".to_owned(), billions),
-            line.memory.as_ref().map_or_else(|| "-".to_owned(), |memory| human_bytes(memory.bf16)),
-            line.memory.as_ref().map_or_else(|| "-".to_owned(), |memory| human_bytes(memory.f32)),
+            line.weights.map_or_else(dash, billions),
+            line.context.map_or_else(dash, |tokens| tokens.to_string()),
+            memory(|memory| memory.q4k),
+            memory(|memory| Some(memory.bf16)),
+            memory(|memory| Some(memory.f32)),
+            licence(entry),
             gate(entry).to_owned(),
             state,
         ],
         (None, Some(cached)) => {
-            let dash = || "-".to_owned();
-            vec![cached.repo.to_string(), short(cached.commit.as_str()), dash(), dash(), dash(), dash(), state]
+            let mut row = vec![cached.repo.to_string(), short(cached.commit.as_str())];
+            row.extend(std::iter::repeat_with(dash).take(7));
+            row.push(state);
+            row
         }
         (None, None) => Vec::new(),
     }
+}
+
+/// Bytes in GiB with two significant digits or more.
+fn gib(bytes: u64) -> String {
+    let value = bytes as f64 / f64::from(1 << 30);
+    if value < 1.0 { format!("{value:.2}") } else { format!("{value:.1}") }
+}
+
+/// Licence, where a source confirms it.
+fn licence(entry: &Entry) -> String {
+    let known = entry.licence.clone().filter(|_| !entry.unverified.contains(&Claim::Licence));
+    known.unwrap_or_else(|| "-".to_owned())
 }
 
 /// Gate of the repository: a licence to accept, none, or unknown.

@@ -1,5 +1,6 @@
 //! `earnest models show`.
-use earnest_eval::model::LocatedModel;
+use earnest_engine::Sampling;
+use earnest_eval::model::{LocatedModel, recommended_by_files};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::cli::printer::Printer;
 use crate::cli::values::named;
 use earnest_models::checkpoint::{Checkpoint, ElementType, MemoryEstimate};
 use earnest_models::hub::{
-    Cache, CachedCommit, CommitReference, Entry, Environment, HubError, Listing, Reference, Remote,
+    Cache, CachedCommit, CommitReference, Decoding, Entry, Environment, HubError, Listing, Reference, Remote,
 };
 use earnest_models::memory::human_bytes;
 
@@ -29,8 +30,13 @@ struct Shown {
     not_runnable: Option<String>,
     /// Bytes of the weights by type, from the table of shapes.
     memory: Option<Memory>,
+    /// Longest sequence in tokens.
+    context: Option<usize>,
     /// Bytes of keys and values per token.
     kv_per_token: Option<u64>,
+    /// What the generation_config.json at hand recommends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recommended: Option<Sampling>,
     /// Memory of a local checkpoint in the engine.
     here: Option<MemoryEstimate>,
     /// Name of the quantisation of a local checkpoint's own weights.
@@ -43,6 +49,20 @@ struct Shown {
     /// Files of the commit, from the hub or as fetched.
     listing: Option<Listing>,
     files: Option<Vec<String>>,
+}
+
+impl Shown {
+    /// Adds what the files of a checkpoint say.
+    fn beside(self, checkpoint: &Checkpoint) -> Shown {
+        Shown {
+            context: Some(checkpoint.config.max_positions),
+            recommended: Some(recommended_by_files(checkpoint)),
+            here: Some(checkpoint.memory()),
+            quantisation: checkpoint.quantisation().map(str::to_owned),
+            held: held(checkpoint),
+            ..self
+        }
+    }
 }
 
 /// Shows.
@@ -75,14 +95,7 @@ fn gather(args: &ShowArgs, printer: Printer) -> Result<Shown, CliError> {
         let chosen = LocatedModel::find(Path::new(text), &args.hub.settings(), Default::default())?;
         let checkpoint = open(&chosen, printer)?;
         let files = checkpoint.files().iter().map(|path| path.display().to_string()).collect();
-        return Ok(Shown {
-            model: text.to_owned(),
-            here: Some(checkpoint.memory()),
-            quantisation: checkpoint.quantisation().map(str::to_owned),
-            held: held(&checkpoint),
-            files: Some(files),
-            ..Shown::default()
-        });
+        return Ok(Shown { model: text.to_owned(), files: Some(files), ..Shown::default() }.beside(&checkpoint));
     };
     let environment = Environment::read(args.hub.offline);
     let cache = Cache::from_environment(&environment)?;
@@ -102,9 +115,7 @@ fn gather(args: &ShowArgs, printer: Printer) -> Result<Shown, CliError> {
         if let Some(checkpoint) =
             ready.and_then(|folder| Checkpoint::open_allowing(&folder, &args.hub.allow_config).ok())
         {
-            shown.here = Some(checkpoint.memory());
-            shown.quantisation = checkpoint.quantisation().map(str::to_owned);
-            shown.held = held(&checkpoint);
+            shown = shown.beside(&checkpoint);
         }
         shown.cached = Some(found);
     }
@@ -128,6 +139,7 @@ fn of_entry(entry: Entry) -> Shown {
     Shown {
         model: format!("{}@{commit}", entry.repo),
         memory: Memory::of(&entry),
+        context: estimate::context(&entry),
         kv_per_token: kv,
         not_runnable: entry.not_runnable.clone(),
         entry: Some(entry),
@@ -144,7 +156,7 @@ fn screen(shown: &Shown, width: Option<usize>) -> String {
             let family = entry.family.as_deref().unwrap_or("unknown");
             lines.push(("kind", format!("{} of the {family} family", format!("{kind:?}").to_lowercase())));
         }
-        if let Some(count) = entry.parameters {
+        if let Some(count) = estimate::parameters(entry) {
             lines.push(("weights", format!("{count} ({})", billions(count))));
         }
         let gate = match entry.gate {
@@ -155,7 +167,10 @@ fn screen(shown: &Shown, width: Option<usize>) -> String {
             earnest_models::hub::Gate::Unknown => ", possibly gated".to_owned(),
         };
         lines.push(("licence", format!("{}{gate}", entry.licence.as_deref().unwrap_or("unknown"))));
-        lines.push(("decoding", decoding(entry)));
+        lines.push(("decoding", decoding(entry, shown.recommended.as_ref())));
+        for source in &entry.sources {
+            lines.push(("source", source.clone()));
+        }
         if !entry.unverified.is_empty() {
             let claims: Vec<String> =
                 entry.unverified.iter().map(|claim| format!("{claim:?}").to_lowercase()).collect();
@@ -168,15 +183,22 @@ fn screen(shown: &Shown, width: Option<usize>) -> String {
             lines.push(("list", from.display().to_string()));
         }
     }
+    if let (None, Some(read)) = (&shown.entry, &shown.recommended) {
+        lines.push(("decoding", of_files(read)));
+    }
     if let Some(memory) = &shown.memory {
         let (f32, half) = (human_bytes(memory.f32), human_bytes(memory.bf16));
-        lines.push((
-            "memory",
-            format!("{half} in bf16 or f16, {f32} in f32; with --quant in its scheme's bits (nf4: widened)"),
-        ));
+        let quantised = [("q8_0", memory.q8_0), ("q4k", memory.q4k)];
+        let quantised = quantised.into_iter().filter_map(|(quant, bytes)| Some((quant, human_bytes(bytes?))));
+        let quantised: String = quantised.map(|(quant, bytes)| format!(", {bytes} with --quant {quant}")).collect();
+        lines.push(("memory", format!("{half} in bf16 or f16, {f32} in f32{quantised}")));
     }
-    if let Some(bytes) = shown.kv_per_token.or(shown.here.map(|here| here.kv_per_token)) {
-        lines.push(("context", format!("{} of keys and values per token", human_bytes(bytes))));
+    let kv = shown.kv_per_token.or(shown.here.map(|here| here.kv_per_token));
+    let kv = kv.map(|bytes| format!("{} of keys and values per token", human_bytes(bytes)));
+    let tokens = shown.context.map(|tokens| format!("{tokens} tokens"));
+    let context: Vec<String> = tokens.into_iter().chain(kv).collect();
+    if !context.is_empty() {
+        lines.push(("context", context.join(", ")));
     }
     if let Some(quantisation) = &shown.quantisation {
         lines.push(("quantised", quantisation.clone()));
@@ -232,13 +254,48 @@ fn screen(shown: &Shown, width: Option<usize>) -> String {
     text
 }
 
-fn decoding(entry: &Entry) -> String {
-    let Some(recommended) = entry.decoding else { return "greedy".to_owned() };
-    let mut parts = vec![format!("temperature {}", recommended.temperature)];
-    parts.extend(recommended.top_p.map(|p| format!("top-p {p}")));
-    parts.extend(recommended.top_k.map(|k| format!("top-k {k}")));
-    parts.extend(recommended.repetition_penalty.map(|r| format!("repetition penalty {r}")));
-    format!("{} recommended; runs are greedy unless --recommended is given", parts.join(", "))
+/// When a recommendation counts.
+const UNLESS: &str = "runs are greedy unless --recommended is given";
+
+/// What is recommended for decoding: by the list, else by the files at hand.
+fn decoding(entry: &Entry, read: Option<&Sampling>) -> String {
+    match (entry.decoding, read) {
+        (Some(Decoding { temperature, top_p, top_k, repetition_penalty }), _) => {
+            format!("{} recommended; {UNLESS}", sampling(temperature, top_p, top_k, None, repetition_penalty))
+        }
+        (None, Some(read)) => of_files(read),
+        (None, None) if entry.papers.is_empty() => {
+            format!("its generation_config.json says what is recommended, once it is fetched; {UNLESS}")
+        }
+        (None, None) => "greedy".to_owned(),
+    }
+}
+
+/// What the files at hand recommend.
+fn of_files(read: &Sampling) -> String {
+    if *read == Sampling::GREEDY {
+        return "greedy; its files recommend nothing else".to_owned();
+    }
+    let changes = |value: f32, nothing: f32| (value != nothing).then_some(value);
+    let top_k = (read.top_k != 0).then_some(read.top_k);
+    let (min_p, penalty) = (changes(read.min_p, 0.0), changes(read.repetition_penalty, 1.0));
+    let words = sampling(read.temperature, changes(read.top_p, 1.0), top_k, min_p, penalty);
+    format!("{words} recommended by its generation_config.json; {UNLESS}")
+}
+
+fn sampling(
+    temperature: f32,
+    top_p: Option<f32>,
+    top_k: Option<usize>,
+    min_p: Option<f32>,
+    penalty: Option<f32>,
+) -> String {
+    let mut parts = vec![format!("temperature {temperature}")];
+    parts.extend(top_p.map(|p| format!("top-p {p}")));
+    parts.extend(top_k.map(|k| format!("top-k {k}")));
+    parts.extend(min_p.map(|p| format!("min-p {p}")));
+    parts.extend(penalty.map(|r| format!("repetition penalty {r}")));
+    parts.join(", ")
 }
 
 #[cfg(test)]

@@ -24,4 +24,4 @@ pub use local::{DEFAULT_BATCH, EngineSettings, load, load_cpu, load_on, load_pro
 pub use located::{LocatedModel, checked_name};
 pub use open::{LoadedEngine, ModelSource, OpenModel, address};
 pub use process::LISTENING;
-pub use recommended::{CheckpointDefaults, checkpoint_defaults};
+pub use recommended::{CheckpointDefaults, checkpoint_defaults, recommended_by_files};

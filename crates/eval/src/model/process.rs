@@ -136,7 +136,7 @@ impl Process {
         command.arg("--model").arg(model).args(["--port", "0"]).stdin(Stdio::null()).stdout(Stdio::piped());
         let child = command.spawn().map_err(|error| {
             failed(format!("cannot start {}: {error}", program.display())).hint(
-                "docs/engines.md explains how to build earnest-mistralrs; EARNEST_MISTRALRS sets its path if it is not in PATH",
+                "docs/engines.md has the one command that builds earnest-mistralrs and puts it in the PATH; EARNEST_MISTRALRS names it elsewhere",
             )
         })?;
         let mut running = Running(child);
@@ -203,7 +203,7 @@ fn check() -> Result<(), EvalError> {
         program.display()
     ))
     .hint(
-        "docs/engines.md explains how to build earnest-mistralrs; EARNEST_MISTRALRS sets its path if it is not in PATH",
+        "docs/engines.md has the one command that builds earnest-mistralrs and puts it in the PATH; EARNEST_MISTRALRS names it elsewhere",
     ))
 }
 

@@ -27,9 +27,21 @@ impl Default for CheckpointDefaults {
 /// take precedence.
 pub fn checkpoint_defaults(located: &LocatedModel, checkpoint: &Checkpoint) -> CheckpointDefaults {
     let defaults = &checkpoint.generation;
+    let recommended = recommended_by_files(checkpoint);
+    CheckpointDefaults {
+        recommended: located.decoding.map_or(recommended.clone(), |listed| overridden(listed, &recommended)),
+        stop_ids: defaults.eos_ids.clone(),
+        tokenizer_eos: checkpoint.tokenizer.eos(),
+        thinks: checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks()),
+    }
+}
+
+/// Returns the sampling that a checkpoint's own files recommend: greedy unless they enable sampling.
+pub fn recommended_by_files(checkpoint: &Checkpoint) -> Sampling {
+    let defaults = &checkpoint.generation;
     let penalty = defaults.repetition_penalty.unwrap_or(1.0);
     // Missing fields default as in transformers' GenerationConfig (temperature 1, top-k 50, top-p 1).
-    let recommended = if defaults.do_sample == Some(true) {
+    if defaults.do_sample == Some(true) {
         Sampling {
             temperature: defaults.temperature.unwrap_or(1.0),
             top_k: defaults.top_k.unwrap_or(50),
@@ -39,12 +51,6 @@ pub fn checkpoint_defaults(located: &LocatedModel, checkpoint: &Checkpoint) -> C
         }
     } else {
         Sampling { repetition_penalty: penalty, ..Sampling::GREEDY }
-    };
-    CheckpointDefaults {
-        recommended: located.decoding.map_or(recommended.clone(), |listed| overridden(listed, &recommended)),
-        stop_ids: defaults.eos_ids.clone(),
-        tokenizer_eos: checkpoint.tokenizer.eos(),
-        thinks: checkpoint.chat_template.as_ref().is_some_and(|template| template.thinks()),
     }
 }
 

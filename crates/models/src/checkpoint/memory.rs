@@ -1,7 +1,7 @@
 //! Memory estimate of a decoder before it is loaded.
 use serde::Serialize;
 
-use super::{DecoderConfig, ElementType, KeysValues, LayerConfig};
+use super::{DecoderConfig, ElementType, KeysValues, LayerConfig, Quant, WeightFormat};
 
 /// Memory of the native engine, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -16,6 +16,14 @@ impl MemoryEstimate {
     /// Estimates a decoder whose matrices are held in one type.
     pub fn of(config: &DecoderConfig, dtype: ElementType) -> MemoryEstimate {
         MemoryEstimate::with(config, |_, shape| shape.iter().map(|&n| n as u64).product::<u64>() * dtype.size_bytes())
+    }
+
+    /// Estimates a decoder that is held in bf16, its projections quantised at load.
+    pub fn quantised(config: &DecoderConfig, quant: Quant) -> MemoryEstimate {
+        let format = WeightFormat { quant: Some(quant), ..WeightFormat::default() };
+        MemoryEstimate::with(config, |parameter, shape| {
+            format.size_bytes(parameter, shape, ElementType::Bf16, format.block_type(parameter, shape))
+        })
     }
 
     /// Estimates a decoder whose matrices have the sizes that `matrix` returns, in bytes.

@@ -69,6 +69,7 @@ struct Row {
     gate: Option<Gate>,
     decoding: Option<Decoding>,
     papers: Option<Vec<String>>,
+    sources: Option<Vec<String>>,
     unverified: Option<Vec<Claim>>,
     notes: Option<Vec<String>>,
     not_runnable: Option<String>,
@@ -102,6 +103,8 @@ pub struct Entry {
     pub decoding: Option<Decoding>,
     /// Suites of the papers that evaluated the model.
     pub papers: Vec<String>,
+    /// Where size, context and licence were read: public files by repository, path and commit.
+    pub sources: Vec<String>,
     /// Fields that no source confirms.
     pub unverified: Vec<Claim>,
     pub notes: Vec<String>,
@@ -224,6 +227,7 @@ impl Registry {
                     gate: Gate::Unknown,
                     decoding: None,
                     papers: Vec::new(),
+                    sources: Vec::new(),
                     unverified: Vec::new(),
                     notes: Vec::new(),
                     not_runnable: None,
@@ -259,6 +263,7 @@ impl Registry {
         entry.gate = row.gate.unwrap_or(entry.gate);
         entry.decoding = row.decoding.or(entry.decoding);
         entry.papers = row.papers.unwrap_or(std::mem::take(&mut entry.papers));
+        entry.sources = row.sources.unwrap_or(std::mem::take(&mut entry.sources));
         entry.notes = row.notes.unwrap_or(std::mem::take(&mut entry.notes));
         // An empty text removes the reason.
         entry.not_runnable = row.not_runnable.or(entry.not_runnable.take()).filter(|reason| !reason.is_empty());
@@ -375,7 +380,12 @@ mod tests {
             assert_eq!(entry.name, entry.repo.name());
             assert!(entry.kind.is_some() && entry.licence.is_some() && entry.family.is_some());
             if entry.papers.is_empty() {
-                assert!(entry.shape.is_none() && entry.parameters.is_none() && entry.decoding.is_none());
+                // Each claim has its source; what is recommended for decoding is read from the files alone.
+                let has = |what: &str| entry.sources.iter().any(|source| source.starts_with(what));
+                assert_eq!(entry.shape.is_some(), has("size and context: "), "{}", entry.name);
+                assert_eq!(!entry.unverified.contains(&Claim::Licence), has("licence: "), "{}", entry.name);
+                assert_eq!(entry.shape.is_some(), entry.not_runnable.is_none(), "{}", entry.name);
+                assert!(entry.parameters.is_none() && entry.decoding.is_none(), "{}", entry.name);
                 continue;
             }
             assert!(entry.parameters.is_some());
@@ -384,10 +394,11 @@ mod tests {
         }
         let today = list.entries.iter().filter(|entry| entry.papers.is_empty()).count();
         assert!(today > 40, "{today}");
-        // Nothing but the licences of one paper has a source.
+        // Of the papers, one gives licences.
         for entry in &list.entries {
             let claims = |claim| entry.unverified.contains(&claim);
-            assert_eq!(claims(Claim::Licence), entry.commit.is_none(), "{}", entry.name);
+            let is_of_paper = !entry.papers.is_empty();
+            assert!(!is_of_paper || claims(Claim::Licence) == entry.commit.is_none(), "{}", entry.name);
             assert_eq!(claims(Claim::Gate), entry.gate != Gate::Unknown, "{}", entry.name);
             assert_eq!(claims(Claim::Decoding), entry.decoding.is_some(), "{}", entry.name);
         }

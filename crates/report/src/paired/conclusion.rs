@@ -2,9 +2,32 @@
 use super::{Comparison, Difference, Sequential};
 use earnest_results::{ComparisonNotice, ends, p_decimals};
 use earnest_stats::PairedTest;
-use earnest_tasks::counted;
+use earnest_tasks::{agreeing, counted};
 
 impl Comparison {
+    /// Says how many items are not in both runs, if any.
+    pub fn uncommon(&self) -> Option<String> {
+        let changed = match self.different_question {
+            0 => String::new(),
+            count => format!(
+                " {} with one id {} other questions in the two runs, and not compared.",
+                counted(count, "item"),
+                agreeing(count, "is", "are")
+            ),
+        };
+        (self.only_baseline + self.only_run + self.different_question > 0).then(|| {
+            format!(
+                "{} {} in both runs; {} of {} and {} of {} are compared with nothing.{changed}",
+                counted(self.items, "item"),
+                agreeing(self.items, "is", "are"),
+                self.only_baseline,
+                self.baseline,
+                self.only_run,
+                self.run
+            )
+        })
+    }
+
     /// Returns the conclusion in plain words, with its limits, and how the runs were asked where that differs.
     pub fn conclusion(&self) -> String {
         let asked = self.asked_differently.iter().filter(|_| self.items > 0).map(String::as_str);

@@ -1,6 +1,5 @@
 //! Settings in which compared runs differ.
-use earnest_results::{Manifest, Mode, Origin, RunSettings, SettingChange};
-use std::collections::BTreeMap;
+use earnest_results::{Manifest, Mode, Origin, RunSettings, SettingChange, in_words};
 
 use serde_json::{Map, Value, json};
 
@@ -79,19 +78,10 @@ pub fn differing_settings(baseline: &Manifest, run: &Manifest) -> Vec<SettingCha
     changes
 }
 
-/// Returns the settings of a run that set it off from others, with its values in words, by name; `counts` says which settings matter.
-pub fn own_settings<'a>(
-    mine: &Manifest,
-    others: impl IntoIterator<Item = &'a Manifest>,
-    counts: impl Fn(&SettingChange) -> bool,
-) -> Vec<String> {
-    // By name: a setting may set this run off from several others.
-    let mut own: BTreeMap<String, String> = BTreeMap::new();
-    for other in others {
-        let changes = differing_settings(mine, other).into_iter().filter(|change| counts(change));
-        own.extend(changes.map(|change| (change.name.clone(), change.with(&change.one))));
-    }
-    own.into_values().collect()
+/// Returns the settings of a run that set it off from another one, with its values in words, by name; `counts` says which settings matter.
+pub fn own_settings(mine: &Manifest, other: &Manifest, counts: impl Fn(&SettingChange) -> bool) -> Vec<String> {
+    let changes = differing_settings(mine, other).into_iter().filter(|change| counts(change));
+    in_words(changes.map(|change| (change.name, change.one)).collect())
 }
 
 /// Parts of a log's card that a comparison depends on, besides the model. Versions of tools and hashes of tasks are among them.
@@ -113,8 +103,11 @@ fn of_logs(mine: &RunSettings, theirs: &RunSettings) -> Vec<SettingChange> {
     };
     let mut changes = Vec::new();
     earnest_results::collect_changes(&part(&mine), &part(&theirs), &mut changes);
-    // What one of the two does not say is unknown, not different.
-    changes.retain(|change| !change.one.is_null() && !change.other.is_null());
+    // What one of the two does not say is unknown, not different; ids that a tool gives each of its runs say nothing.
+    let is_id = |name: &str| {
+        name.strip_prefix("task_details.").is_some_and(|detail| detail.ends_with("_id") && !detail.contains('.'))
+    };
+    changes.retain(|change| !change.one.is_null() && !change.other.is_null() && !is_id(&change.name));
     changes
 }
 
@@ -157,5 +150,10 @@ mod tests {
         let inspect = settings(json!({"tool": "inspect", "few_shot": 0, "generation": {"temperature": 1}}));
         assert_eq!(names(of_logs(&one, &inspect)), ["tool"]);
         assert!(of_logs(&one, &one).is_empty());
+        let of_run = |id: &str, shuffled: bool| {
+            settings(json!({"tool": "inspect", "task_details": {"eval_id": id, "dataset": {"shuffled": shuffled}}}))
+        };
+        assert!(of_logs(&of_run("a", true), &of_run("b", true)).is_empty(), "ids of runs say nothing");
+        assert_eq!(names(of_logs(&of_run("a", true), &of_run("b", false))), ["task_details.dataset.shuffled"]);
     }
 }

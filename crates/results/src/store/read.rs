@@ -1,7 +1,7 @@
 //! Reading samples one by one.
 use std::collections::VecDeque;
 
-use rusqlite::ToSql;
+use rusqlite::{OptionalExtension, ToSql, params};
 
 use super::database::{RunRecord, Store, key};
 use super::row;
@@ -35,6 +35,8 @@ pub struct Filter {
     pub contains: Option<String>,
     /// Only samples after this index in the plan, for pages of a list.
     pub after: Option<usize>,
+    /// Only samples before this index in the plan.
+    pub before: Option<usize>,
     /// Only samples that are correct by exactly one of these scorers; both must have scored them.
     pub disagree: Option<[String; 2]>,
     /// Only wrong answers of this class ([`earnest_tasks::anatomy`]).
@@ -186,6 +188,31 @@ impl Store {
         count.map(|count| usize::try_from(count).unwrap_or(0)).map_err(|source| self.error("read", source))
     }
 
+    /// Returns of items spread over a run, at most `most` of them, how many another run has too, and of how many both expect the same answer.
+    pub fn expected_alike(&self, run: &RunRecord, other: &RunRecord, most: usize) -> Result<(usize, usize), RunError> {
+        let read = || -> rusqlite::Result<(usize, usize)> {
+            let connection = self.connection();
+            let mut next = connection.prepare_cached(
+                "SELECT s.item, t.gold FROM samples s JOIN texts t ON t.key = s.key WHERE s.key >= ? AND s.key < ? ORDER BY s.key LIMIT 1",
+            )?;
+            let mut same = connection.prepare_cached(
+                "SELECT t.gold FROM samples s JOIN texts t ON t.key = s.key WHERE s.run = ? AND s.item = ? LIMIT 1",
+            )?;
+            let (mut found, mut equal) = (0, 0);
+            for probe in 0..most {
+                let start = key(run.id, run.planned * probe / most);
+                let one: Option<(String, String)> =
+                    next.query_row([start, key(run.id + 1, 0)], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+                let Some((item, gold)) = one else { continue };
+                let other: Option<String> = same.query_row(params![other.id, item], |row| row.get(0)).optional()?;
+                found += usize::from(other.is_some());
+                equal += usize::from(other.is_some_and(|other| other == gold));
+            }
+            Ok((found, equal))
+        };
+        read().map_err(|source| self.error("read", source))
+    }
+
     /// True if a sample of the run has a score by this name.
     pub fn has_scorer(&self, run: &RunRecord, scorer: &str) -> Result<bool, RunError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM texts t, json_each(t.matchers) scorer WHERE t.key >= ? AND t.key < ? AND scorer.key = ?)";
@@ -267,7 +294,7 @@ impl<'a> Samples<'a> {
         );
         let connection = self.store.connection();
         let mut statement = connection.prepare_cached(&sql)?;
-        let end = key(self.run.id + 1, 0);
+        let end = self.filter.before.map_or(key(self.run.id + 1, 0), |index| key(self.run.id, index));
         let mut parameters: Vec<&dyn ToSql> = vec![&self.after, &end];
         parameters.extend(values);
         let (name, suite) = (&self.run.manifest.run, &self.run.manifest.settings.suite);

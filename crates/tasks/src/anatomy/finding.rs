@@ -53,15 +53,15 @@ impl Calculation {
                 _ => Calculation::Other,
             };
         }
-        match task.parse::<TaskId>().map(|task| task.operation) {
-            Ok(Operation::Add | Operation::AddEasy) => Calculation::Add,
-            Ok(Operation::Sub) => Calculation::Subtract,
-            Ok(Operation::MultiplyHard | Operation::MultiplyEasy) => Calculation::Multiply,
-            Ok(Operation::FloorDiv) => Calculation::Divide,
-            Ok(Operation::TrueDiv) => Calculation::Quotient,
-            Ok(Operation::Length | Operation::Count | Operation::GetDigit) => Calculation::Count,
-            Ok(Operation::Mod | Operation::ModEasy) => Calculation::Remainder,
-            Ok(Operation::Max | Operation::MaxHard | Operation::Min | Operation::MinHard) => Calculation::Choose,
+        match TaskId::find(task).map(|task| task.operation) {
+            Some(Operation::Add | Operation::AddEasy) => Calculation::Add,
+            Some(Operation::Sub) => Calculation::Subtract,
+            Some(Operation::MultiplyHard | Operation::MultiplyEasy) => Calculation::Multiply,
+            Some(Operation::FloorDiv) => Calculation::Divide,
+            Some(Operation::TrueDiv) => Calculation::Quotient,
+            Some(Operation::Length | Operation::Count | Operation::GetDigit) => Calculation::Count,
+            Some(Operation::Mod | Operation::ModEasy) => Calculation::Remainder,
+            Some(Operation::Max | Operation::MaxHard | Operation::Min | Operation::MinHard) => Calculation::Choose,
             _ => Calculation::Other,
         }
     }
@@ -86,7 +86,7 @@ impl<'a> Wrong<'a> {
     pub fn new(task: &str, covariates: &'a BTreeMap<String, Value>, expected: &'a str, score: &'a Score) -> Self {
         let operand = |name: &str| covariates.get(name).and_then(Value::as_str);
         let (a, b) = (operand("a"), operand("b"));
-        let shown = task.parse::<TaskId>().ok().map(|task| task.answer_form().shown());
+        let shown = TaskId::find(task).map(|task| task.answer_form().shown());
         Wrong { calculation: Calculation::of_task(task), a, b, expected, answer: score.answer.as_deref(), shown }
     }
 }

@@ -136,7 +136,7 @@ pub(crate) async fn page(State(app): Shared, Asks(Two { a, b, task, from }): Ask
         let next = (most > (from + PAGE) as u64).then_some(from + PAGE);
         let previous = (from > 0).then(|| from.saturating_sub(PAGE));
         let title = format!("{} and {}", models[0], models[1]);
-        let context = json!({"title": title, "a": a, "b": b, "models": models, "all": all, "verdict": verdict, "differing": differing, "rest": rest, "model": model, "tests": tests, "figure": figure, "flips": flips, "task": task, "from": from, "next": next, "previous": previous, "warnings": warnings, "more_rows": more_rows, "items": found.items as u64});
+        let context = json!({"title": title, "a": a, "b": b, "models": models, "all": all, "verdict": verdict, "differing": differing, "rest": rest, "model": model, "tests": tests, "figure": figure, "flips": flips, "task": task, "from": from, "next": next, "previous": previous, "warnings": warnings, "more_rows": more_rows, "items": found.items as u64, "uncommon": found.uncommon()});
         Ok(Page::new("compare.html", context))
     })
     .await

@@ -59,9 +59,12 @@ pub(crate) async fn page(State(app): Shared, Asks(ToBase { base }): Asks<ToBase>
     app.page(Kind::Slow, move |store, asked| {
         let base = record(store, &base)?;
         let suite = &base.manifest.settings.suite;
-        let is_beside =
-            |run: &RunRecord| run.manifest.settings.suite == *suite && run.id != base.id && asks_alike(&base, run);
-        let mut others: Vec<RunRecord> = store.runs()?.into_iter().filter(is_beside).collect();
+        let mut others = Vec::new();
+        for run in store.runs()? {
+            if run.manifest.settings.suite == *suite && run.id != base.id && asks_alike(store, &base, &run)? {
+                others.push(run);
+            }
+        }
         let left = others.len().saturating_sub(BESIDE) as u64;
         // The newest.
         others.drain(..others.len() - others.len().min(BESIDE));

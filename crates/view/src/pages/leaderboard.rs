@@ -181,10 +181,23 @@ pub(crate) async fn page(State(app): Shared, Asks(part): Asks<Part>) -> Response
     .await
 }
 
+/// Items of a run of which another run of the same settings is asked whether it has them.
+const PROBES: usize = 16;
+
 /// True if two runs of a suite asked the same questions in the same way, whatever model answered and wherever it ran.
-pub(super) fn asks_alike(one: &RunRecord, other: &RunRecord) -> bool {
-    one.manifest.settings.suite_version == other.manifest.settings.suite_version
-        && !differing_settings(&one.manifest, &other.manifest).iter().any(is_of_asking)
+pub(super) fn asks_alike(store: &Store, one: &RunRecord, other: &RunRecord) -> Result<bool, Failed> {
+    let settings = [one, other].map(|run| &run.manifest.settings);
+    if settings[0].suite_version != settings[1].suite_version
+        || differing_settings(&one.manifest, &other.manifest).iter().any(is_of_asking)
+    {
+        return Ok(false);
+    }
+    // The settings of what was imported do not say what was asked.
+    if settings.iter().all(|settings| settings.origin() == Origin::Evaluated) {
+        return Ok(true);
+    }
+    let (found, equal) = store.expected_alike(one, other, PROBES)?;
+    Ok(4 * equal > 3 * found)
 }
 
 /// True for settings of what is asked: those of model and engine are left out.
@@ -205,8 +218,14 @@ fn board(
     // Runs that asked alike, those that most runs are like first.
     let mut groups: Vec<Vec<&RunRecord>> = Vec::new();
     for run in of_suite {
-        match groups.iter_mut().find(|group| asks_alike(group[0], run)) {
-            Some(group) => group.push(run),
+        let mut alike = None;
+        for (index, group) in groups.iter().enumerate() {
+            if alike.is_none() && asks_alike(store, group[0], run)? {
+                alike = Some(index);
+            }
+        }
+        match alike {
+            Some(index) => groups[index].push(run),
             None => groups.push(vec![run]),
         }
     }
@@ -276,7 +295,7 @@ fn labels(run: &RunRecord, own: Option<&String>, usual: &Manifest) -> Vec<String
     let mut labels: Vec<String> = own.into_iter().filter(|own| !own.is_empty()).cloned().collect();
     // Of a profile the questions differ anyway, and the first items of a suite are the same ones.
     let counts = |change: &SettingChange| change.name != "limit" && is_of_asking(change);
-    let asked = if manifest.settings.is_adaptive() { Vec::new() } else { own_settings(manifest, [usual], counts) };
+    let asked = if manifest.settings.is_adaptive() { Vec::new() } else { own_settings(manifest, usual, counts) };
     for words in asked {
         if labels.iter().all(|known| !known.contains(&words)) {
             labels.push(words);

@@ -84,7 +84,8 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(Part
                 limit: adaptive.then(|| limit(row)).flatten(),
                 is_total: row.name == "all",
                 samples: match row.name.as_str() {
-                    "all" => Some(String::new()),
+                    // Where the sum leaves samples out, its link would lead to more of them.
+                    "all" => (row.n + document.totals.failed == document.totals.recorded).then(String::new),
                     name => samples_of(name).map(|row| row_query(&row)),
                 },
             })

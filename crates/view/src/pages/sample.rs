@@ -5,8 +5,10 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use earnest_eval::samples::{AskedSample, SampleTokens, each_asked, scored_tokens, tokens};
 use earnest_report::marks::{Piece, Reading, pieces, readings};
+use earnest_results::outcomes::are_made_of_outcomes;
 use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
 use earnest_results::{Origin, Sample};
+use earnest_tasks::suite::log::value;
 use earnest_tasks::suite::{ContinuationScore, FailureClass, metric_words};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -25,12 +27,20 @@ pub(crate) struct Outcome {
     pub kind: &'static str,
 }
 
-pub(crate) fn outcome(sample: &Sample, of_log: bool) -> Outcome {
+/// Returns the outcome of a sample; of a log, by the scorers that decide there.
+pub(crate) fn outcome(sample: &Sample, of_log: Option<&[String]>) -> Outcome {
     let of = |word: &str, kind| Outcome { word: word.to_owned(), kind };
     match (&sample.score, &sample.failure) {
         (Some(score), _) if score.correct => of("right", "good"),
         // A log's scorer may give numbers between right and wrong.
-        (Some(score), _) if of_log && score.failure.is_none() => of("scored", "none"),
+        (Some(score), _) if of_log.is_some() && score.failure.is_none() => {
+            let number = of_log.and_then(<[String]>::first).and_then(|scorer| value(score, scorer));
+            of(
+                &number
+                    .map_or_else(|| "scored".to_owned(), |number| format!("scored {}", (number * 1e4).round() / 1e4)),
+                "none",
+            )
+        }
         (Some(score), _) => match &score.failure {
             None | Some(FailureClass::Wrong) => of("wrong", "bad"),
             Some(reason) => of(reason.words(), "bad"),
@@ -64,6 +74,8 @@ pub(crate) struct Shown {
     pub answer: Option<String>,
     pub completion: Vec<Piece>,
     pub text: String,
+    /// False of outcome files, which have no texts.
+    pub is_stored: bool,
     pub failure: Option<String>,
     readings: Vec<Reading>,
     /// How many more readings, continuations and details there are.
@@ -175,14 +187,14 @@ pub(crate) fn find(
             scored_tokens(&run.manifest, &question.item, &asked.sample)?
         }
     };
-    Ok(shown(run, asked, tokens))
+    Ok(shown(run, asked, tokens, !are_made_of_outcomes(store.results())))
 }
 
-fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>) -> Shown {
+fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>, is_stored: bool) -> Shown {
     let AskedSample { sample, question, .. } = asked;
     let of_log = run.manifest.settings.origin() == Origin::Log;
     let chosen = earnest_results::suites::chosen(&run.manifest.settings);
-    let outcome = outcome(&sample, of_log);
+    let outcome = outcome(&sample, of_log.then_some(chosen.as_slice()));
     let long = |text: String| limits::text(text, TEXT_BYTES);
     let text = long(sample.completion_text());
     const HOW: &str = "`earnest samples --json` prints all";
@@ -201,7 +213,7 @@ fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>) -> S
     };
     let (prompt, system, question) = match question {
         Some(StoredQuestion { item, prompt }) => (prompt, item.segments.system, item.segments.question),
-        None => (None, None, "(this version's suite does not have this item)".to_owned()),
+        None => (None, None, "(the question is not to be had: the data of its suite is not here, or this version does not have the item)".to_owned()),
     };
     Shown {
         more: more.flatten().collect(),
@@ -219,6 +231,7 @@ fn shown(run: &RunRecord, asked: AskedSample, tokens: Option<SampleTokens>) -> S
         gold: long(sample.gold.clone()),
         answer: sample.score.as_ref().and_then(|score| score.answer.clone()).map(long),
         completion,
+        is_stored,
         text,
         failure: sample.failure.as_ref().map(|failure| long(failure.message.clone())),
         readings,
@@ -269,8 +282,8 @@ fn facts(sample: &Sample) -> Vec<(String, String)> {
     }
     if let Some(score) = &sample.score {
         // A count of zero says that nothing of the kind was there.
-        for (name, value) in score.metrics.iter().filter(|(_, value)| *value != 0.0) {
-            fact(metric_words(name), format!("{value:.3}"));
+        for (name, number) in score.metrics.iter().filter(|(_, number)| *number != 0.0) {
+            fact(metric_words(name), format!("{number:.3}"));
         }
         if let Some(mark) = &score.evidence.mark {
             fact("final mark", mark.clone());

@@ -1,6 +1,6 @@
 //! The samples of a run, filtered by the address, a page at a time.
 use earnest_report::marks::{one_line, varying, visible_text};
-use earnest_results::{Document, Origin, check_filter, with_commas};
+use earnest_results::{Document, Origin, check_filter, suites, with_commas};
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -166,6 +166,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
         store.check_seal(&run)?;
         let selection = wanted.selection(store, &run)?;
         let of_log = run.manifest.settings.origin() == Origin::Log;
+        let chosen = suites::chosen(&run.manifest.settings);
         let mut lines = Vec::new();
         let mut last = None;
         let (_, more) = each_asked(store, &run, selection, PAGE, |AskedSample { index, sample, question }| {
@@ -174,7 +175,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
             let question = question.map(|question| question.item.segments.question).unwrap_or_default();
             let question = limits::text(question, SHORT_TEXT_BYTES);
             lines.push(Line {
-                outcome: outcome(&sample, of_log),
+                outcome: outcome(&sample, of_log.then_some(chosen.as_slice())),
                 question: one_line(&question),
                 answer: short(&visible_text(&sample.completion_text(), run.manifest.opened_thinking())),
                 gold: short(&sample.gold),
@@ -190,7 +191,7 @@ pub(crate) async fn page(State(app): Shared, Path(name): Path<String>, Asks(want
         let number = (!more && wanted.after.is_empty()).then_some(lines.len() as u64);
         let counted = number.is_none().then(|| wanted.query(""));
         let covariates = covariates(&super::document(store, &run)?);
-                let (tasks, reasons) = (store.all(&run, Named::Task)?, store.all(&run, Named::Reason)?);
+        let (tasks, reasons) = (store.all(&run, Named::Task)?, store.all(&run, Named::Reason)?);
         let scorers = store.scorers(&run)?;
         // Too many for a list are written instead, with the first as suggestions.
         let (number_of_tasks, number_of_scorers) = (tasks.len() as u64, scorers.len() as u64);
@@ -258,10 +259,10 @@ fn covariates(document: &Document) -> Vec<(String, Vec<(String, String)>)> {
 fn errors(store: &Store, run: &RunRecord, of_log: bool) -> Result<Vec<(String, &'static str)>, Failed> {
     let wrong = Filter { correct: Some(false), of_log, ..Filter::default() };
     let Some(first) = store.samples(run, wrong).next().transpose()? else { return Ok(Vec::new()) };
-    let class = first
-        .score
-        .as_ref()
-        .and_then(|score| of_sample(&first.task, &first.covariates, &first.gold, score, first.truncated()));
+    // Of a log without the answers that were read, every wrong one would have none.
+    let score = first.score.as_ref().filter(|score| !of_log || score.answer.is_some());
+    let class =
+        score.and_then(|score| of_sample(&first.task, &first.covariates, &first.gold, score, first.truncated()));
     let all = ErrorClass::ALL.into_iter().filter(|one| class.is_some() && *one != ErrorClass::Truncated);
     Ok(all.map(|class| (format!("{ERROR}{}", class.name()), class.title())).collect())
 }

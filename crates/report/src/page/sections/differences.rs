@@ -37,7 +37,7 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
             items => one.items,
             counts,
             said => one.other_scorers().into_iter().chain(caveats).collect::<Vec<_>>(),
-            uncommon => uncommon(one),
+            uncommon => one.uncommon(),
             held => tasks.iter().map(|row| task(row, flips(one, index, Some(&row.name)))).collect::<Vec<_>>(),
             open => shown <= UNFOLDED,
             differ => format!("{} of {} {}", tasks.len(), counted(of, "task"), agreeing(tasks.len(), "differs", "differ")),
@@ -52,21 +52,6 @@ pub fn differences(runs: &[ReportRun], comparisons: &[Comparison]) -> Markup {
         "differences.html",
         context!(base => &base.label, comparisons => compared, none_holds, remarks, more => more.first().copied()),
     )
-}
-
-/// Says how many items are not in both runs, if any.
-fn uncommon(one: &Comparison) -> Option<String> {
-    (one.only_baseline + one.only_run > 0).then(|| {
-        format!(
-            "{} {} in both runs; {} of {} and {} of {} are compared with nothing.",
-            counted(one.items, "item"),
-            agreeing(one.items, "is", "are"),
-            one.only_baseline,
-            one.baseline,
-            one.only_run,
-            one.run
-        )
-    })
 }
 
 /// Difference with its interval and its adjusted p value, for two cells.

@@ -8,6 +8,7 @@ use crate::Comparison;
 use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use crate::page::differences::holds;
+use crate::page::run::{RIGHT, outcome};
 use crate::text::{sampling, tool, warnings};
 use earnest_results::started;
 use earnest_tasks::agreeing;
@@ -130,7 +131,8 @@ fn row(index: usize, run: &ReportRun, runs: usize, says_what: bool) -> Value {
         said.push(("not finished: numbers will change".to_owned(), true));
     }
     let number = found.map(|found| percent(found.estimate));
-    context!(index, label => &run.label, number, bar => found.map(bar), said)
+    let wrong = run.samples.iter().any(|sample| outcome(sample) != RIGHT);
+    context!(index, label => &run.label, number, bar => found.map(bar), said, wrong)
 }
 
 /// A share with its interval, where it has one.

@@ -6,6 +6,7 @@ use crate::markup::{Markup, html};
 use crate::page::ReportRun;
 use crate::page::data::covariate;
 use crate::plot::{number, row_query};
+use crate::text::said_as;
 use earnest_tasks::suite::registry::{samples_of_row, task_label};
 use earnest_tasks::suite::{Grid, ScorerCounts, SideBySide, SummaryRow, Unit};
 
@@ -117,12 +118,15 @@ fn every_column(run: &ReportRun) -> Value {
     let rows = &run.document.summary.rows;
     let values = distinct(rows.iter().flat_map(|row| row.values.iter().map(|(name, _)| name)));
     let numbers = distinct(rows.iter().flat_map(|row| row.numbers.iter().map(|(name, _)| name)));
-    let columns: Vec<Value> =
-        [Value::from("n")].into_iter().chain(values.iter().chain(&numbers).map(|name| Value::from(*name))).collect();
+    let headings = values.iter().map(|name| name.as_str()).chain(numbers.iter().map(|name| said_as(name).0));
+    let columns: Vec<Value> = ["n"].into_iter().chain(headings).map(Value::from).collect();
     let shown = rows.iter().map(|row| {
         let values = values.iter().map(|name| Some(interval(find(&row.values, name)?, None, percent)));
-        let numbers = numbers.iter().map(|name| find(&row.numbers, name));
-        let numbers = numbers.map(|value| value.map(|value| cell(plain(*value), Vec::new(), *value)));
+        let numbers = numbers.iter().map(|name| {
+            let (value, scale) = (*find(&row.numbers, name)?, said_as(name).1);
+            let text = if scale == 1.0 { plain(value) } else { percent(value) };
+            Some(cell(text, Vec::new(), scale * value))
+        });
         let cells: Vec<Option<Value>> = [Some(count(row.n))].into_iter().chain(values).chain(numbers).collect();
         context!(name => &row.name, task => &row.name, cells)
     });

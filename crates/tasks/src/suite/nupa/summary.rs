@@ -40,7 +40,7 @@ impl ScoredAnswer {
         truncated: bool,
     ) -> Result<Option<Self>, Missing> {
         let length = covariates.get("length").and_then(|length| usize::try_from(length.as_u64()?).ok());
-        let (Ok(task), Some(length)) = (task.parse::<TaskId>(), length) else { return Ok(None) };
+        let (Some(task), Some(length)) = (TaskId::find(task), length) else { return Ok(None) };
         let mut records = [None; Scorer::ALL.len()];
         for (record, scorer) in records.iter_mut().zip(Scorer::ALL) {
             let name = scorer.name();

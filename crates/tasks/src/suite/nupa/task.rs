@@ -1,6 +1,8 @@
 //! The 53 task ids: 41 tasks of the paper (Table 1) and their easy and hard variants.
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use strsim::levenshtein;
 
@@ -345,29 +347,38 @@ impl fmt::Display for TaskId {
     }
 }
 
+/// Tasks by each of their names.
+static NAMES: LazyLock<HashMap<String, TaskId>> = LazyLock::new(|| {
+    let names = |task: &TaskId| [task.to_string(), task.short_name(), task.table_name()].map(|name| (name, *task));
+    // The first task of a name has it.
+    TASKS.iter().rev().flat_map(names).collect()
+});
+
+impl TaskId {
+    /// Returns the task of a name that [`TaskId::from_str`] reads; none of another name, without looking for the nearest.
+    pub fn find(name: &str) -> Option<TaskId> {
+        NAMES.get(name).copied()
+    }
+}
+
 impl FromStr for TaskId {
     type Err = NupaError;
 
     /// Reads a full id, or `<title>_<representation>` / `<title>:<representation>` where that is enough.
     fn from_str(name: &str) -> Result<Self, NupaError> {
-        let short = |task: &TaskId| task.short_name();
-        TASKS
-            .iter()
-            .copied()
-            .find(|task| task.to_string() == name || short(task) == name || task.table_name() == name)
-            .ok_or_else(|| {
-                let wanted = name.to_lowercase();
-                let away = |task: &TaskId| {
-                    let (title, short) = (task.operation.title().to_lowercase(), short(task).to_lowercase());
-                    // The beginning of a name first: `ad` is add in all its forms.
-                    let begins = !wanted.is_empty() && short.starts_with(&wanted);
-                    (!begins, levenshtein(&wanted, &title).min(levenshtein(&wanted, &short)))
-                };
-                let mut tasks = TASKS.to_vec();
-                tasks.sort_by_key(away);
-                let nearest: Vec<String> = tasks.iter().take(5).map(|task| task.short_name()).collect();
-                NupaError::UnknownTask { name: name.into(), nearest: nearest.join(", ") }
-            })
+        TaskId::find(name).ok_or_else(|| {
+            let wanted = name.to_lowercase();
+            let away = |task: &TaskId| {
+                let (title, short) = (task.operation.title().to_lowercase(), task.short_name().to_lowercase());
+                // The beginning of a name first: `ad` is add in all its forms.
+                let begins = !wanted.is_empty() && short.starts_with(&wanted);
+                (!begins, levenshtein(&wanted, &title).min(levenshtein(&wanted, &short)))
+            };
+            let mut tasks = TASKS.to_vec();
+            tasks.sort_by_cached_key(away);
+            let nearest: Vec<String> = tasks.iter().take(5).map(|task| task.short_name()).collect();
+            NupaError::UnknownTask { name: name.into(), nearest: nearest.join(", ") }
+        })
     }
 }
 
