@@ -16,6 +16,15 @@ import numpy as np
 BYTES = {"U8": 1, "F16": 2, "BF16": 2, "I32": 4}
 
 
+def around(hidden, layers, vocabulary):
+    """Embedding, head and norms, which every decoder has in bf16."""
+    yield "model.embed_tokens.weight", "BF16", [vocabulary, hidden]
+    yield "lm_head.weight", "BF16", [vocabulary, hidden]
+    norms = [f"layers.{layer}.{norm}" for layer in range(layers) for norm in ("input_layernorm", "post_attention_layernorm")]
+    for norm in ["norm", *norms]:
+        yield f"model.{norm}.weight", "BF16", [hidden]
+
+
 def awq_8b(config):
     """Llama 3.1 8B as AutoAWQ publishes it: 4 bits in groups of 128, embedding and head in bf16."""
     hidden, inner, layers, heads, kv_heads, width, vocabulary = 4096, 14336, 32, 32, 8, 128, 128256
@@ -28,13 +37,9 @@ def awq_8b(config):
         yield f"{name}.qzeros", "I32", [columns // 128, rows // 8]
         yield f"{name}.scales", "F16", [columns // 128, rows]
 
-    yield "model.embed_tokens.weight", "BF16", [vocabulary, hidden]
-    yield "lm_head.weight", "BF16", [vocabulary, hidden]
-    yield "model.norm.weight", "BF16", [hidden]
+    yield from around(hidden, layers, vocabulary)
     for layer in range(layers):
         at = f"model.layers.{layer}."
-        for norm in ("input_layernorm", "post_attention_layernorm"):
-            yield f"{at}{norm}.weight", "BF16", [hidden]
         for name, rows, columns in (("self_attn.q_proj", heads * width, hidden), ("self_attn.k_proj", kv_heads * width, hidden),
                                     ("self_attn.v_proj", kv_heads * width, hidden), ("self_attn.o_proj", hidden, heads * width),
                                     ("mlp.gate_proj", inner, hidden), ("mlp.up_proj", inner, hidden), ("mlp.down_proj", hidden, inner)):
@@ -47,13 +52,9 @@ def gpt_oss_20b(config):
     config.update(hidden_size=hidden, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads,
                   num_key_value_heads=kv_heads, head_dim=width, vocab_size=vocabulary, num_local_experts=experts, experts_per_token=4,
                   num_experts_per_tok=4, sliding_window=128, layer_types=["sliding_attention", "full_attention"] * (layers // 2))
-    yield "lm_head.weight", "BF16", [vocabulary, hidden]
-    yield "model.embed_tokens.weight", "BF16", [vocabulary, hidden]
-    yield "model.norm.weight", "BF16", [hidden]
+    yield from around(hidden, layers, vocabulary)
     for layer in range(layers):
         at = f"model.layers.{layer}."
-        for norm in ("input_layernorm", "post_attention_layernorm"):
-            yield f"{at}{norm}.weight", "BF16", [hidden]
         for name, rows in (("q", heads * width), ("k", kv_heads * width), ("v", kv_heads * width)):
             yield f"{at}self_attn.{name}_proj.weight", "BF16", [rows, hidden]
             yield f"{at}self_attn.{name}_proj.bias", "BF16", [rows]

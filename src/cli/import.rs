@@ -141,7 +141,7 @@ pub fn execute_logs(args: &ImportLogsArgs, printer: Printer) -> Result<Exit, Cli
                 printer.result(&wrap(&sentence, printer.width(), "* "))?;
             }
         }
-        None => printer.result(&screen(&outcome, Some(printer.width()), printer.width()))?,
+        None => printer.result(&screen(&outcome, printer.width()))?,
     }
     let more = |count: usize, what: &str| {
         let more = count.saturating_sub(LISTED);
@@ -226,7 +226,7 @@ fn mean_of(row: &SummaryRow, scorer: &str) -> Option<(f64, String)> {
 }
 
 /// Table of the imported logs; entries one below the other where it does not fit.
-fn listed(entries: &[Entry], known_width: Option<usize>, width: usize) -> String {
+fn listed(entries: &[Entry], width: usize) -> String {
     let head = [
         ("run", Align::Left),
         ("from", Align::Left),
@@ -246,7 +246,7 @@ fn listed(entries: &[Entry], known_width: Option<usize>, width: usize) -> String
             entry.chosen.clone().unwrap_or_else(|| "-".to_owned()),
         ]);
     }
-    if known_width.is_none_or(|known| table.width() <= known) {
+    if table.width() <= width {
         return table.render();
     }
     let entry_card = |entry: &Entry| {
@@ -269,20 +269,19 @@ const HEIGHT: usize = 36;
 /// Most sentences about samples without a score on the screen.
 const SENTENCES: usize = 3;
 
-fn screen(outcome: &Outcome, known_width: Option<usize>, width: usize) -> String {
+fn screen(outcome: &Outcome, width: usize) -> String {
     // As many logs as fit the screen, a line each or more.
-    let mut texts =
-        (1..=outcome.imported.len().min(HEIGHT)).rev().map(|most| with_logs(outcome, most, known_width, width));
+    let mut texts = (1..=outcome.imported.len().min(HEIGHT)).rev().map(|most| with_logs(outcome, most, width));
     let fitting = texts.find(|text| text.lines().count() <= HEIGHT);
-    fitting.unwrap_or_else(|| with_logs(outcome, 1, known_width, width))
+    fitting.unwrap_or_else(|| with_logs(outcome, 1, width))
 }
 
 /// The screen with the first `most` logs.
-fn with_logs(outcome: &Outcome, most: usize, known_width: Option<usize>, width: usize) -> String {
+fn with_logs(outcome: &Outcome, most: usize, width: usize) -> String {
     let mut text = String::new();
     if !outcome.imported.is_empty() {
         let shown = &outcome.imported[..outcome.imported.len().min(most)];
-        text += &listed(shown, known_width, width);
+        text += &listed(shown, width);
         text.push('\n');
         let more = outcome.imported.len() - shown.len();
         if more > 0 {
@@ -351,16 +350,16 @@ mod tests {
             known: Vec::new(),
             refused: Vec::new(),
         };
-        let wide = screen(&logs(), None, 100);
+        let wide = screen(&logs(), 200);
         let table = wide.split("\n\n").next().unwrap();
         assert!(
             table.contains("documents") && table.lines().filter(|line| line.contains(" 12 ")).count() == 1,
             "{wide}"
         );
         let widest = table.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(screen(&logs(), Some(widest), widest).starts_with(table));
+        assert!(screen(&logs(), widest).starts_with(table));
         for width in [60, 80, widest - 1] {
-            let text = screen(&logs(), Some(width), width);
+            let text = screen(&logs(), width);
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let first = "arith_generate-EleutherAI_pythia-70m-0123abcd from lm-evaluation-harness, 12 documents, 24 samples, score \
@@ -374,13 +373,13 @@ mod tests {
         let imported = (0..300).map(|number| Entry { run: format!("r{number}"), ..entry(9, number % 2, 0) }).collect();
         let logs = Outcome { imported, known: Vec::new(), refused: Vec::new() };
         for width in [40, 80, 140] {
-            let text = screen(&logs, Some(width), width);
+            let text = screen(&logs, width);
             let lines = text.lines().count();
             assert!((HEIGHT - 3..=HEIGHT).contains(&lines), "{lines}\n{text}");
             assert!(text.contains(" more logs: ") && text.ends_with("300 logs imported\n"), "{text}");
         }
         let few = Outcome { imported: vec![entry(9, 0, 0), entry(9, 0, 0)], known: Vec::new(), refused: Vec::new() };
-        assert!(!screen(&few, Some(80), 80).contains("more"));
+        assert!(!screen(&few, 80).contains("more"));
     }
 
     #[test]

@@ -181,14 +181,12 @@ fn say_next(ending: &Ending, ended: &EndedRun<'_>, printer: Printer) -> Result<(
         }
     };
     let wrong = wrong.then(|| results::wrong_samples(run, &option));
-    let other = match ending.built_in {
-        _ if ending.beside.as_deref().is_some_and(|one| one != run) => {
-            format!("earnest compare {} {run}{option}", ending.beside.as_deref().unwrap_or_default())
-        }
-        true => format!(
+    let other = match &ending.beside {
+        Some(one) if one != run => format!("earnest compare {one} {run}{option}"),
+        _ if ending.built_in => format!(
             "earnest run --from {run} --model MODEL{option} (the same questions; `earnest models list` names models)"
         ),
-        false => results::compare_with(run, &option),
+        _ => results::compare_with(run, &option),
     };
     printer.follow([page].into_iter().chain(results::next_lines(wrong.into_iter().chain([other]))))
 }

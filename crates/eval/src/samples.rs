@@ -1,12 +1,13 @@
 //! Selection of stored samples, with the questions they answer.
 use std::cell::OnceCell;
+use std::iter;
 
 use earnest_tasks::suite::{Item, Suite};
 
 use crate::EvalError;
 pub use crate::rendered_again::{SampleTokens, Token, scored_tokens, tokens};
 use earnest_results::outcomes::are_made_of_outcomes;
-use earnest_results::store::{Filter, RunRecord, Store, StoredQuestion};
+use earnest_results::store::{Filter, PLAN_END, RunRecord, Store, StoredQuestion};
 use earnest_results::{Sample, suites};
 
 /// A sample and what it was asked.
@@ -52,20 +53,15 @@ pub fn each_asked<E: From<EvalError>>(
     let mut is_without_questions = false;
     let mut questions = store.questions(run);
     let ranges = match &wanted {
-        Some(text) => store
-            .ranges_asking(run, text)
-            .map_err(EvalError::from)?
-            .into_iter()
-            .map(|range| (range.start, (range.end != usize::MAX).then_some(range.end)))
-            .collect(),
-        None => vec![(0, None)],
+        Some(text) => store.ranges_asking(run, text).map_err(EvalError::from)?,
+        None => iter::once(0..PLAN_END).collect(),
     };
     let mut count = 0;
-    for (start, before) in ranges {
-        if before.is_some_and(|before| filter.after.is_some_and(|after| after >= before)) {
+    for range in ranges {
+        if filter.after.is_some_and(|after| after >= range.end) {
             continue;
         }
-        let after = filter.after.max(start.checked_sub(1));
+        let (after, before) = (filter.after.max(range.start.checked_sub(1)), Some(range.end));
         for row in store.samples(run, Filter { after, before, ..filter.clone() }).indexed() {
             let (index, sample) = row.map_err(EvalError::from)?;
             let stored = questions.of_sample(index, &sample).map_err(EvalError::from)?;

@@ -26,7 +26,7 @@ use crate::work::{Asked, Kind, Threads};
 pub(crate) struct App {
     /// The results folder as it was named, for pages.
     pub named: PathBuf,
-    /// Where the results are read.
+    /// The folder from which results are read.
     pub results: PathBuf,
     /// Path before every page: `/TOKEN/`.
     pub base: String,

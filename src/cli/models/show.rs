@@ -34,7 +34,7 @@ struct Shown {
     context: Option<usize>,
     /// Bytes of keys and values per token.
     kv_per_token: Option<u64>,
-    /// What the generation_config.json at hand recommends.
+    /// Sampling that the generation_config.json at hand recommends.
     #[serde(skip_serializing_if = "Option::is_none")]
     recommended: Option<Sampling>,
     /// Memory of a local checkpoint in the engine.
@@ -254,10 +254,10 @@ fn screen(shown: &Shown, width: Option<usize>) -> String {
     text
 }
 
-/// When a recommendation counts.
+/// Condition on which a recommendation is followed.
 const UNLESS: &str = "runs are greedy unless --recommended is given";
 
-/// What is recommended for decoding: by the list, else by the files at hand.
+/// Words for the recommended decoding: that of the list, else that of the files at hand.
 fn decoding(entry: &Entry, read: Option<&Sampling>) -> String {
     match (entry.decoding, read) {
         (Some(Decoding { temperature, top_p, top_k, repetition_penalty }), _) => {
@@ -271,7 +271,7 @@ fn decoding(entry: &Entry, read: Option<&Sampling>) -> String {
     }
 }
 
-/// What the files at hand recommend.
+/// Words for the sampling that the files at hand recommend.
 fn of_files(read: &Sampling) -> String {
     if *read == Sampling::GREEDY {
         return "greedy; its files recommend nothing else".to_owned();

@@ -103,7 +103,7 @@ pub struct Entry {
     pub decoding: Option<Decoding>,
     /// Suites of the papers that evaluated the model.
     pub papers: Vec<String>,
-    /// Where size, context and licence were read: public files by repository, path and commit.
+    /// Sources of size, context and licence: public files by repository, path and commit.
     pub sources: Vec<String>,
     /// Fields that no source confirms.
     pub unverified: Vec<Claim>,

@@ -103,12 +103,17 @@ fn of_logs(mine: &RunSettings, theirs: &RunSettings) -> Vec<SettingChange> {
     };
     let mut changes = Vec::new();
     earnest_results::collect_changes(&part(&mine), &part(&theirs), &mut changes);
-    // What one of the two does not say is unknown, not different; ids that a tool gives each of its runs say nothing.
-    let is_id = |name: &str| {
-        name.strip_prefix("task_details.").is_some_and(|detail| detail.ends_with("_id") && !detail.contains('.'))
-    };
-    changes.retain(|change| !change.one.is_null() && !change.other.is_null() && !is_id(&change.name));
+    // What one of the two does not say is unknown, not different.
+    changes.retain(|change| !change.one.is_null() && !change.other.is_null() && !is_of_one_run(&change.name));
     changes
+}
+
+/// True for details of a task that are a run's own, whatever it asked: ids that a tool gives each run, and digests of tokens, which are those
+/// of the model's tokenizer.
+fn is_of_one_run(name: &str) -> bool {
+    let Some(detail) = name.strip_prefix("task_details.") else { return false };
+    let last = detail.rsplit('.').next().unwrap_or_default();
+    (detail.ends_with("_id") && !detail.contains('.')) || (last.starts_with("hash_") && last.ends_with("_tokens"))
 }
 
 /// The card of a log, and what corresponds to it in a run of earnest.
@@ -154,6 +159,15 @@ mod tests {
             settings(json!({"tool": "inspect", "task_details": {"eval_id": id, "dataset": {"shuffled": shuffled}}}))
         };
         assert!(of_logs(&of_run("a", true), &of_run("b", true)).is_empty(), "ids of runs say nothing");
+        let of_tokenizer = |tokens: &str, examples: &str| {
+            let hashes = json!({"hash_input_tokens": tokens, "hash_examples": examples});
+            settings(json!({"tool": "lighteval", "task_details": {"hashes": hashes}}))
+        };
+        assert!(of_logs(&of_tokenizer("a", "x"), &of_tokenizer("b", "x")).is_empty(), "tokens are the model's");
+        assert_eq!(
+            names(of_logs(&of_tokenizer("a", "x"), &of_tokenizer("a", "y"))),
+            ["task_details.hashes.hash_examples"]
+        );
         assert_eq!(names(of_logs(&of_run("a", true), &of_run("b", false))), ["task_details.dataset.shuffled"]);
     }
 }

@@ -18,6 +18,9 @@ const RUN_COLUMN_COUNT: usize = 11;
 /// Bits of a sample's key for its index in the plan.
 const INDEX_BITS: u32 = 32;
 
+/// Index behind the last one that a plan can have.
+pub const PLAN_END: usize = 1 << INDEX_BITS;
+
 /// Returns the key of the sample at an index in a run's plan.
 pub(super) fn key(run: i64, index: usize) -> i64 {
     (run << INDEX_BITS) + index as i64

@@ -49,7 +49,7 @@ mod verify;
 mod write;
 
 pub use aggregate::{Aggregate, TaskAggregate};
-pub use database::{RunProgress, RunRecord, Store};
+pub use database::{PLAN_END, RunProgress, RunRecord, Store};
 pub use interrupter::Interrupter;
 pub use lock::RunLock;
 pub use names::{LONGEST_NAME, NameProblem, check_name, did_you_mean};

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::database::{RunRecord, Store, key};
+use super::database::{PLAN_END, RunRecord, Store, key};
 use super::pack::{Entry, PACK_ITEMS, Pack, PackDamage, Packed, Page};
 use super::row::seal;
 use crate::{RunError, Sample};
@@ -142,7 +142,7 @@ impl Store {
     /// where not all questions are stored.
     pub fn ranges_asking(&self, run: &RunRecord, text: &str) -> Result<Vec<Range<usize>>, RunError> {
         if !self.has_questions(run)? {
-            return Ok(iter::once(0..usize::MAX).collect());
+            return Ok(iter::once(0..PLAN_END).collect());
         }
         let samples = run.manifest.settings.samples.max(1) as usize;
         let mut ranges = Vec::new();
