@@ -4,9 +4,10 @@
     python3 scripts/reference_checkpoints.py --from tests/golden/engine/checkpoints --seed 11 --out /tmp/other
     EARNEST_GOLDEN=/tmp/other cargo test --release --test golden engine
 
-needs: torch, transformers 5.23, safetensors. Every folder of --from gets a twin whose matrices are drawn anew, each with the mean and the
+needs: torch, transformers 5.24, safetensors. Every folder of --from gets a twin whose matrices are drawn anew, each with the mean and the
 deviation of the one that it replaces, under the names that its publisher uses; --wider also doubles the width of the feed-forward blocks of families with
-plain ones. Granite 4 (GraniteMoeHybridForCausalLM with attention layers only, with and without experts) is made from its configuration. Folders that transformers cannot
+plain ones. Granite 4 (GraniteMoeHybridForCausalLM with attention layers only, with and without experts) and Qwen 3.5 with experts are made from
+their configurations. Folders that transformers cannot
 load as a text model, or whose weights are quantised, are left out by name. Reference: float32, eager attention, whole sequences without a cache.
 """
 import argparse, json, shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer, GraniteMoeHybridConfig, GraniteMoeHybridForCausalLM
+from transformers import Qwen3_5MoeForCausalLM, Qwen3_5MoeTextConfig
 
 # Feed-forward matrices: inputs to the inner width, and back.
 WIDENED = {"gate_proj.weight": 0, "up_proj.weight": 0, "down_proj.weight": 1}
@@ -70,12 +72,28 @@ def granite4(folder, experts, source, generator):
         num_key_value_heads=2, num_local_experts=experts, num_experts_per_tok=2 if experts else 0, layer_types=["attention"] * 3,
         max_position_embeddings=512, embedding_multiplier=12.0, residual_multiplier=0.4, attention_multiplier=0.35, logits_scaling=8.0,
         position_embedding_type="rope", rope_theta=10000.0, bos_token_id=1, eos_token_id=2, pad_token_id=0, tie_word_embeddings=True)
+    made(folder, GraniteMoeHybridForCausalLM, config, source, generator)
+
+
+def qwen35_moe(folder, source, generator):
+    """Qwen 3.5 with experts: linear and full attention in turns, and a gate on the shared expert."""
+    config = Qwen3_5MoeTextConfig(
+        vocab_size=512, hidden_size=64, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=16, linear_num_key_heads=2,
+        linear_num_value_heads=4, linear_key_head_dim=12, linear_value_head_dim=8, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=24,
+        shared_expert_intermediate_size=40, full_attention_interval=2, max_position_embeddings=512, bos_token_id=1, eos_token_id=2,
+        pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5))
+    made(folder, Qwen3_5MoeForCausalLM, config, source, generator)
+
+
+def made(folder, kind, config, source, generator):
+    """A checkpoint of drawn weights, of the tokenizer of another, with its answers."""
     config._attn_implementation = "eager"
-    model = GraniteMoeHybridForCausalLM(config).float().eval()
+    model = kind(config).float().eval()
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             scale = 0.1 if "embed" in name else 1.2 / tensor.shape[-1] ** 0.5
-            tensor.copy_(1 + 0.1 * torch.randn(tensor.shape, generator=generator) if "norm" in name
+            middle = 0 if "norm" not in name or config.model_type.startswith("qwen3_5") and "linear_attn" not in name else 1
+            tensor.copy_(middle + 0.1 * torch.randn(tensor.shape, generator=generator) if "norm" in name
                          else scale * torch.randn(tensor.shape, generator=generator))
     model.save_pretrained(folder)
     for file in ("tokenizer.json", "tokenizer_config.json"):
@@ -128,3 +146,7 @@ for experts in (0, 4):
     folder.mkdir(parents=True, exist_ok=True)
     granite4(folder, experts, args.source / "llama", generator)
     print(f"{folder.name}: seed {args.seed}", flush=True)
+folder = target / "qwen3.5-moe"
+folder.mkdir(parents=True, exist_ok=True)
+qwen35_moe(folder, args.source / "llama", generator)
+print(f"{folder.name}: seed {args.seed}")

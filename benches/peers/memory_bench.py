@@ -6,7 +6,8 @@
 
 needs: nothing beyond Python; Linux. Every program decodes --new-tokens for each of --batch sequences after prompts of --prompt-tokens, on
 --threads threads. In every round each program runs once, one after the other; memory is that of a run of its own with the largest batch. `resident`
-is the largest resident memory that was seen (files that are mapped count), `anonymous` the part that is no file's. `..._of_peak` is the least time that the machine's measured peaks allow for earnest's work, as a share of the time it took.
+is the largest resident memory that was seen (files that are mapped count), `anonymous` the part that is no file's. `..._of_peak` is the least time
+that the machine's peaks allow for earnest's work, as a share of the time it took; `peaks` are those that each of earnest's runs measured for itself.
 Prints one JSON document.
 """
 import argparse, json, os, statistics, subprocess, sys, time
@@ -48,9 +49,10 @@ def llama(args, batches):
 def earnest(args, options, batches):
     words = [args.earnest, "bench", "engine", "--model", args.model, "--device", "cpu", "--threads", str(args.threads), "--sweep", "--repeat", "1", "--json",
              "--batch", ",".join(map(str, batches)), "--prompt-tokens", str(args.prompt_tokens), "--shared", "0", "--new-tokens", str(args.new_tokens), *options]
-    rows = json.loads(run(words)[0])["sweep"]
-    return {row["batch"]: dict(prefill=row["prefill_tokens_per_s"], decode=row["decode_tokens_per_s"], prefill_of_peak=row["prefill_of_roofline"],
-                               decode_of_peak=row["decode_of_roofline"]) for row in rows}
+    document = json.loads(run(words)[0])
+    rows = {row["batch"]: dict(prefill=row["prefill_tokens_per_s"], decode=row["decode_tokens_per_s"], prefill_of_peak=row["prefill_of_roofline"],
+                               decode_of_peak=row["decode_of_roofline"]) for row in document["sweep"]}
+    return rows | {"peaks": document["peaks"]}
 
 
 def memory_of_earnest(args, options):

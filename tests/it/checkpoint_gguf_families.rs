@@ -260,31 +260,59 @@ fn llama4_comes_back() {
     assert!(refusal(&gguf).contains("llama4.attention.sliding_window"));
 }
 
-#[test]
-fn qwen35_comes_back() {
-    if !is_here("qwen3.5") {
-        return;
-    }
-    let (mut gguf, source) = convert("qwen3.5", "qwen35");
-    let linear = source.config.linear.unwrap();
+/// Metadata of linear attention.
+fn linear_keys(c: &DecoderConfig) -> [(&'static str, Value); 8] {
+    let linear = c.linear.unwrap();
     assert_ne!(linear.key_heads, linear.value_heads, "heads have to be reordered");
-    let keys = [
+    [
         ("rope.dimension_sections", Value::Array([2, 1, 1, 0].map(Value::I32).to_vec())),
         ("ssm.conv_kernel", count(linear.kernel)),
         ("ssm.state_size", count(linear.key_dims)),
         ("ssm.group_count", count(linear.key_heads)),
         ("ssm.time_step_rank", count(linear.value_heads)),
         ("ssm.inner_size", count(linear.values())),
-        ("attention.recurrent_layers", flags(source.config.layers.iter().map(|layer| layer.linear))),
+        ("attention.recurrent_layers", flags(c.layers.iter().map(|layer| layer.linear))),
         ("full_attention_interval", count(4)),
-    ];
-    set(&mut gguf, "qwen35", keys);
+    ]
+}
+
+#[test]
+fn qwen35_comes_back() {
+    if !is_here("qwen3.5") {
+        return;
+    }
+    let (mut gguf, source) = convert("qwen3.5", "qwen35");
+    set(&mut gguf, "qwen35", linear_keys(&source.config));
     let expected = DecoderConfig { placeholders: None, ..source.config.clone() };
     assert_same(&gguf, &source, expected.clone());
     gguf.metadata.remove("qwen35.attention.recurrent_layers");
     assert_same(&gguf, &source, expected);
     gguf.set("qwen35.ssm.group_count", count(3));
     assert!(refusal(&gguf).contains("qwen35.ssm.group_count"));
+}
+
+#[test]
+fn qwen35_with_experts_comes_back() {
+    let (mut gguf, source) = convert("qwen3.5-moe", "qwen35moe");
+    set(&mut gguf, "qwen35moe", linear_keys(&source.config));
+    let shared = source.config.layers[0].intermediate_size;
+    gguf.set("qwen35moe.expert_shared_feed_forward_length", count(shared));
+    assert_same(&gguf, &source, source.config.clone());
+    // The converter of today writes no width of dense blocks.
+    gguf.metadata.remove("qwen35moe.feed_forward_length");
+    assert_same(&gguf, &source, source.config.clone());
+    // And writes the gate as a matrix of one row, which llama.cpp reads as a vector.
+    let gate = "blk.1.ffn_gate_inp_shexp.weight";
+    let (shape, mut values) = gguf.tensors.remove(gate).unwrap();
+    assert_eq!(shape, [64]);
+    let error = refusal(&gguf);
+    assert!(error.contains(gate) && error.contains("m.gguf"), "{error}");
+    gguf.tensors.insert(gate.into(), (vec![1, 64], values.clone()));
+    assert_same(&gguf, &source, source.config.clone());
+    values.truncate(32);
+    gguf.tensors.insert(gate.into(), (vec![32], values));
+    let error = refusal(&gguf);
+    assert!(error.contains(gate) && error.contains("[32]") && error.contains("[1, 64]"), "{error}");
 }
 
 #[test]

@@ -229,6 +229,9 @@ pub(crate) fn convert(name: &str, arch: &str) -> (Gguf, Checkpoint) {
         let (size, all) = (shape.iter().product::<usize>(), entry.1.len());
         if tensor.contains("_gate_up_exps") {
             entry.0 = vec![all / size / 2, 2 * shape[0], shape[1]];
+        } else if tensor.contains("_gate_inp_shexp") {
+            // As llama.cpp reads it.
+            entry.0 = vec![all];
         } else if (tensor.contains("_exps") && !tensor.ends_with(".scale")) || tensor.starts_with("altup_") {
             entry.0 = [vec![all / size], shape.clone()].concat();
         } else {

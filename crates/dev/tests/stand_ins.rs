@@ -203,8 +203,8 @@ fn a_device_that_breaks_names_the_kernel_and_a_new_process_goes_on() {
     let golden = ["golden", folder, "--device", "cuda", "--dtype", "bf16", "--rounding", "--json"];
     let (code, rows, text) = rows(&broken, &golden);
     let named: Vec<usize> = (0..rows.len()).filter(|&i| rows[i].get("broken").is_some()).collect();
-    assert!(code == Some(5) && named == [0] && rows.len() == 25, "{text}");
-    assert!(rows[0]["checkpoint"] == "gemma" && rows[24]["wrong"].as_u64().unwrap() > 1, "{text}");
+    assert!(code == Some(5) && named == [0] && rows.len() == 26, "{text}");
+    assert!(rows[0]["checkpoint"] == "gemma" && rows[25]["wrong"].as_u64().unwrap() > 1, "{text}");
 }
 
 #[test]

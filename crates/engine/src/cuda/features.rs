@@ -71,8 +71,18 @@ pub(crate) fn refused_feature(c: &DecoderConfig) -> Option<&'static str> {
         ])
     };
     let mixture = |e: &Experts| {
-        let Experts { count, per_token, intermediate_size: _, routing, router_bias: _, bias: _, placement } = e;
+        let Experts {
+            count,
+            per_token,
+            intermediate_size: _,
+            routing,
+            router_bias: _,
+            bias: _,
+            placement,
+            shared_gate,
+        } = e;
         first(&[
+            (*shared_gate, "a gate on the shared expert"),
             (*placement != ExpertPlacement::Sum, "experts beside the dense block"),
             (!gated, "experts without a gate"),
             (*count > MOST_EXPERTS || *per_token > MOST_CHOSEN, "more than 1024 experts, or 32 of a token"),

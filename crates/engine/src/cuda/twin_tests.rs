@@ -99,6 +99,7 @@ fn every_reference_checkpoint_is_computed_or_refused_by_its_feature() {
         ("gemma4-e2b", "inputs of every layer"),
         ("gemma4-moe", "a norm of values"),
         ("qwen3.5", "linear attention"),
+        ("qwen3.5-moe", "linear attention"),
     ];
     let mut computed = 0;
     for (name, checkpoint) in all_golden() {

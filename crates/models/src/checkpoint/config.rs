@@ -227,6 +227,8 @@ pub struct Experts {
     pub bias: bool,
     /// Relation to the layer's dense block.
     pub placement: ExpertPlacement,
+    /// The dense block's answer is multiplied by the sigmoid of a product with its input (Qwen 3.5).
+    pub shared_gate: bool,
 }
 
 impl Experts {
@@ -240,6 +242,7 @@ impl Experts {
             router_bias: false,
             bias: false,
             placement: ExpertPlacement::Sum,
+            shared_gate: false,
         }
     }
 }

@@ -105,12 +105,21 @@ impl DecoderConfig {
 
     /// The first such feature of the experts.
     fn recent_experts(&self, experts: &Experts) -> Option<&'static str> {
-        let Experts { count: _, per_token: _, intermediate_size: inner, routing, router_bias, bias, placement } =
-            experts;
+        let Experts {
+            count: _,
+            per_token: _,
+            intermediate_size: inner,
+            routing,
+            router_bias,
+            bias,
+            placement,
+            shared_gate,
+        } = experts;
         [
             (*routing != Routing::Softmax { normalised: true }, "the routing of its experts"),
             (*router_bias || *bias, "biases of experts"),
             (*placement != ExpertPlacement::Sum, "the placement of its experts"),
+            (*shared_gate, "a gate on the shared expert"),
             (*inner != self.intermediate_size, "the width of its experts"),
         ]
         .into_iter()

@@ -178,6 +178,9 @@ impl DecoderConfig {
         if experts.router_bias {
             add(RouterBias, experts.count, None);
         }
+        if experts.shared_gate {
+            add(SharedGate, 1, Some(hidden));
+        }
         if matches!(experts.routing, Routing::Sigmoid { .. }) {
             add(ChoiceBias, experts.count, None);
         }

@@ -431,6 +431,7 @@ fn is_exact(parameter: Parameter) -> bool {
         Parameter::Layer(
             _,
             Router
+                | SharedGate
                 | StreamRouter
                 | StreamPrediction
                 | StreamCorrection

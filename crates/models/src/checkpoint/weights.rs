@@ -63,6 +63,8 @@ pub enum LayerParameter {
     /// Mixture: `[experts, hidden]`
     Router,
     RouterBias,
+    /// Gate of the dense block beside experts, `[1, hidden]`.
+    SharedGate,
     /// Added to the experts' scores for the choice only, `[experts]`.
     ChoiceBias,
     /// Experts beside the dense block: scale of the router's input, `[hidden]`, and factor of each expert, `[experts]`.

@@ -5,7 +5,7 @@ use super::weights::{LatentWeights, LayerWeights, Projection};
 use crate::core::{BLOCK_SIZE, RopeFactors, Step};
 use crate::cpu::kernels::{
     Angles, Attention, BlockPointer, MatmulScratch, QueryToken, SharedMut, Target, attend, matmul, rms_norm,
-    rms_norm_row, rms_norm_row_plain, rotate, write_kv,
+    rms_norm_row, rms_norm_row_plain, rotate, sigmoid, write_kv,
 };
 use crate::cpu::kv::{BlockLayout, CacheLayout};
 use crate::cpu::team::Team;
@@ -130,7 +130,7 @@ impl AttentionBuffers {
         if row.gates > 0 {
             for (out, qkv) in self.attended.chunks_exact_mut(row.queries).zip(self.qkv.chunks_exact(row.width())) {
                 let gates = &qkv[row.queries..row.queries + row.gates];
-                out.iter_mut().zip(gates).for_each(|(o, gate)| *o *= 1.0 / (1.0 + libm::expf(-gate)));
+                out.iter_mut().zip(gates).for_each(|(o, gate)| *o *= sigmoid(*gate));
             }
         }
         if let Some(latent) = c.latent {

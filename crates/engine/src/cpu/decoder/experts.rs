@@ -2,7 +2,7 @@
 
 use super::feed_forward::MlpBuffers;
 use super::weights::ExpertWeights;
-use crate::cpu::kernels::{MatmulScratch, Target, matmul};
+use crate::cpu::kernels::{MatmulScratch, Target, matmul, sigmoid};
 use crate::cpu::team::Team;
 use earnest_models::checkpoint::{DecoderConfig, Experts, Routing};
 
@@ -121,10 +121,6 @@ fn largest(values: &[f32], k: usize, may: impl Fn(usize) -> bool) -> Vec<usize> 
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
     order.truncate(k);
     order
-}
-
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + libm::expf(-x))
 }
 
 #[cfg(test)]

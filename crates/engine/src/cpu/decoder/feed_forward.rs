@@ -3,7 +3,7 @@
 use super::experts::Routed;
 use super::forward::norm;
 use super::weights::{BesideWeights, FeedForward, MlpWeights};
-use crate::cpu::kernels::{MatmulScratch, Target, activate, cut_gates, gate, matmul, rms_norm};
+use crate::cpu::kernels::{MatmulScratch, Target, activate, cut_gates, gate, matmul, rms_norm, sigmoid};
 use crate::cpu::team::Team;
 use earnest_models::checkpoint::{DecoderConfig, LayerConfig, Norm};
 
@@ -50,12 +50,15 @@ impl MlpBuffers {
 pub(crate) struct FeedForwardBuffers {
     mlp: MlpBuffers,
     routed: Routed,
+    /// The dense block's answer where a gate is to be applied to it, and the gates.
+    shared: Vec<f32>,
+    gates: Vec<f32>,
     router_input: Vec<f32>,
     experts_input: Vec<f32>,
 }
 
 impl FeedForwardBuffers {
-    /// `out (+)= dense(h) + experts(h)`, as far as the layer has them; `x` is the residual stream.
+    /// `out (+)= dense(h) + experts(h)`, as far as the layer has them; the dense block may have a gate.
     #[expect(clippy::too_many_arguments, reason = "operands, weights and buffers of a block")]
     pub(crate) fn run(
         &mut self,
@@ -68,8 +71,24 @@ impl FeedForwardBuffers {
         into: Target,
         out: &mut [f32],
     ) {
-        if let Some(dense) = &w.dense {
-            self.mlp.run(team, c, scratch, dense, spec.gate_cutoff, h, into, out);
+        let shared_gate = w.experts.as_ref().and_then(|experts| experts.shared_gate.as_ref());
+        match (&w.dense, shared_gate) {
+            (Some(dense), None) => self.mlp.run(team, c, scratch, dense, spec.gate_cutoff, h, into, out),
+            (Some(dense), Some(shared_gate)) => {
+                self.shared.resize(out.len(), 0.0);
+                self.mlp.run(team, c, scratch, dense, spec.gate_cutoff, h, Target::Overwrite, &mut self.shared);
+                self.gates.resize(h.len() / c.hidden_size, 0.0);
+                matmul(team, scratch, h, shared_gate, None, Target::Overwrite, &mut self.gates);
+                for (row, &gate) in self.shared.chunks_exact_mut(c.hidden_size).zip(&self.gates) {
+                    let factor = sigmoid(gate);
+                    row.iter_mut().for_each(|v| *v *= factor);
+                }
+                match into {
+                    Target::Overwrite => out.copy_from_slice(&self.shared),
+                    Target::Add => out.iter_mut().zip(&self.shared).for_each(|(x, y)| *x += y),
+                }
+            }
+            (None, _) => {}
         }
         if let Some(experts) = &w.experts {
             let e = c.experts.expect("a mixture's config names its experts");

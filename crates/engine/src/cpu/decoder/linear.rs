@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::attention::Layer;
 use super::weights::LinearWeights;
 use crate::core::{Piece, Step};
-use crate::cpu::kernels::{MatmulScratch, SharedMut, Target, matmul};
+use crate::cpu::kernels::{MatmulScratch, SharedMut, Target, matmul, sigmoid};
 use crate::cpu::team::Team;
 use earnest_models::checkpoint::{LinearAttention, Norm};
 
@@ -178,10 +178,6 @@ fn recall(
         let q = q * of_query;
         line.iter().zip(out.iter_mut()).for_each(|(m, o)| *o += m * q);
     }
-}
-
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + libm::expf(-x))
 }
 
 /// `ln(1 + e^x)`

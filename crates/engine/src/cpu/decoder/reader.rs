@@ -282,6 +282,10 @@ impl Reader<'_> {
         Ok(Some(ExpertWeights {
             router: self.matrix(&[(at(P::Router), e.count)], hidden)?,
             router_bias: self.bias(e.router_bias, &[(at(P::RouterBias), e.count)])?,
+            shared_gate: match e.shared_gate {
+                true => Some(self.matrix(&[(at(P::SharedGate), 1)], hidden)?),
+                false => None,
+            },
             choice_bias: match e.routing {
                 Routing::Sigmoid { .. } => self.vector(at(P::ChoiceBias), e.count)?,
                 _ => vec![],

@@ -89,6 +89,8 @@ pub(crate) struct FeedForward {
 pub(crate) struct ExpertWeights {
     pub(crate) router: PackedMatrix,
     pub(crate) router_bias: Option<Vec<f32>>,
+    /// Its product's sigmoid is the factor on the dense block's answer.
+    pub(crate) shared_gate: Option<PackedMatrix>,
     /// Added to scores for the choice only; empty for none.
     pub(crate) choice_bias: Vec<f32>,
     pub(crate) experts: Vec<MlpWeights>,

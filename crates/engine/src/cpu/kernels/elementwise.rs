@@ -118,6 +118,11 @@ pub(crate) fn cut_gates(team: &Team, x: &mut [f32], width: usize, deviations: f3
     });
 }
 
+/// `1 / (1 + e^-x)`
+pub(crate) fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + libm::expf(-x))
+}
+
 /// `out = e^((x - shift) / divisor)`; `out` is as long as `x`.
 pub(crate) fn exponentials(isa: Isa, x: &[f32], shift: f32, divisor: f32, out: &mut [f32]) {
     assert_eq!(x.len(), out.len(), "operands of an exponential do not fit");

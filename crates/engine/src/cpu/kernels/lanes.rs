@@ -36,6 +36,10 @@ pub(crate) trait Lanes: Copy {
     /// `if self < bound { yes } else { no }`.
     unsafe fn select_less(self, bound: Self, yes: Self, no: Self) -> Self;
 
+    /// Asks for a cache line, which need not exist; does nothing where there is no instruction for it.
+    #[inline(always)]
+    unsafe fn prefetch(_: *const u32) {}
+
     #[inline(always)]
     unsafe fn zero() -> Self {
         // SAFETY: the caller has the instructions.
@@ -113,6 +117,11 @@ mod x86 {
         unsafe fn store(self, p: *mut f32) {
             // SAFETY: the caller has a vector at the pointer, and the instructions.
             unsafe { _mm512_storeu_ps(p, self) }
+        }
+        #[inline(always)]
+        unsafe fn prefetch(p: *const u32) {
+            // SAFETY: nothing is read, wherever the pointer points.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
         }
         #[inline(always)]
         unsafe fn fma(self, a: Self, b: Self) -> Self {
@@ -261,6 +270,11 @@ mod x86 {
                 _mm256_storeu_ps(p, self.0);
                 _mm256_storeu_ps(p.add(8), self.1);
             }
+        }
+        #[inline(always)]
+        unsafe fn prefetch(p: *const u32) {
+            // SAFETY: nothing is read, wherever the pointer points.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
         }
         #[inline(always)]
         unsafe fn fma(self, a: Self, b: Self) -> Self {

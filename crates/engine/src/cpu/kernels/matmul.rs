@@ -1,15 +1,17 @@
 //! Products of activations with packed weights.
 
+use std::ops::Range;
+
 use half::f16;
 use rayon::prelude::*;
 
 use super::bf16::{self as tiled, TileMatrix, TileUnit};
 use super::int8::{self, GROUP, Int8Group, Int8Isa};
 use super::lanes::{Isa, LANES, Lanes, for_each_isa};
-use super::packed::{self, Output, Packed, Part};
+use super::packed::{self, Packed, Part};
 use super::shared::SharedMut;
-use super::target::{Target, finish};
-use super::tile::{Bf16, F16, PanelElement, Rows, tile, tiles, with_rows};
+use super::target::{Output, SUM_COLUMNS, Target};
+use super::tile::{Bf16, F16, PanelElement, Rows, store_tile, tile, tiles, with_rows};
 use crate::cpu::team::Team;
 use earnest_models::checkpoint::{Tensor, Values};
 
@@ -308,16 +310,14 @@ pub fn matmul(
         let panels = piece * grain..((piece + 1) * grain).min(count);
         // SAFETY: the pieces write disjoint columns of y; all sizes were checked above.
         unsafe {
-            let y = out.pointer();
+            let out = Output { n, bias, into, y: out.pointer(), stride: n };
             match &w.panels {
-                Panels::F32(v) => product_f32(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
-                Panels::Bf16(v) => product_bf16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
-                Panels::F16(v) => product_f16(isa, m, n, k, a, v.as_ptr().cast(), panels, bias, into, y),
-                Panels::Int8(v) => int8::product(unit, m, n, k, a_bytes, v.as_ptr(), panels, bias, into, y),
+                Panels::F32(v) => product_f32(isa, m, k, a, v.as_ptr().cast(), panels, out),
+                Panels::Bf16(v) => product_bf16(isa, m, k, a, v.as_ptr().cast(), panels, out),
+                Panels::F16(v) => product_f16(isa, m, k, a, v.as_ptr().cast(), panels, out),
+                Panels::Int8(v) => int8::product(unit, (m, k), a_bytes, v.as_ptr(), panels, out),
                 Panels::Tiles(_) => unreachable!("computed above"),
-                Panels::Packed(packed) => {
-                    packed.product(isa, unit, &rows, panels, Output { bias, into, y, stride: n });
-                }
+                Panels::Packed(packed) => packed.product(isa, unit, &rows, panels, out),
             }
         }
     });
@@ -358,63 +358,61 @@ pub(crate) fn tile_rows(isa: Isa) -> usize {
 }
 
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "a kernel's operands")]
 unsafe fn product<L: Lanes, E: PanelElement>(
     m: usize,
-    n: usize,
     k: usize,
     a: &[f32],
     weights: *const E,
-    panels: std::ops::Range<usize>,
-    bias: Option<&[f32]>,
-    into: Target,
-    y: *mut f32,
+    panels: Range<usize>,
+    out: Output<'_>,
 ) {
     let mut panel = panels.start;
     while panel < panels.end {
         let pair = L::TILE_PANELS == 2 && panel + 1 < panels.end;
-        for (start, rows) in tiles(m, L::TILE_ROWS) {
-            // SAFETY: the caller's panels: tiles divide `m` rows, and panels `n` columns.
+        for (row, rows) in tiles(m, L::TILE_ROWS) {
+            // SAFETY: the caller's panels: tiles divide `m` rows, and panels the columns.
             unsafe {
-                let a = a.as_ptr().add(start * k);
+                let a = a.as_ptr().add(row * k);
                 let first = weights.add(panel * k * LANES);
-                let y = y.add(start * n);
-                if pair {
-                    let second = first.add(k * LANES);
-                    with_rows!(rows, L, R => {
-                        let mut acc = [[L::zero(); 2]; R];
-                        tile::<L, E, R, 2>(k, Rows { first: a, row: 1, column: R }, [first, second], &mut acc);
-                        for (r, [left, right]) in acc.into_iter().enumerate() {
-                            finish(left, n, panel, bias, into, y.add(r * n));
-                            finish(right, n, panel + 1, bias, into, y.add(r * n));
-                        }
-                    });
+                with_rows!(rows, L, R => if pair {
+                    whole_tile::<L, E, R, 2>(k, a, [first, first.add(k * LANES)], panel, row, out);
                 } else {
-                    with_rows!(rows, L, R => {
-                        let mut acc = [[L::zero(); 1]; R];
-                        tile::<L, E, R, 1>(k, Rows { first: a, row: 1, column: R }, [first], &mut acc);
-                        for (r, [only]) in acc.into_iter().enumerate() {
-                            finish(only, n, panel, bias, into, y.add(r * n));
-                        }
-                    });
-                }
+                    whole_tile::<L, E, R, 1>(k, a, [first], panel, row, out);
+                });
             }
         }
         panel += if pair { 2 } else { 1 };
     }
 }
 
+/// `R` rows times `P` panels, over all inputs.
+#[inline(always)]
+unsafe fn whole_tile<L: Lanes, E: PanelElement, const R: usize, const P: usize>(
+    k: usize,
+    a: *const f32,
+    panels: [*const E; P],
+    panel: usize,
+    row: usize,
+    out: Output<'_>,
+) {
+    // SAFETY: the caller has `k` inputs of the rows and of every panel, and their outputs.
+    unsafe {
+        let mut acc = [[L::zero(); P]; R];
+        tile::<L, E, R, P>(k, Rows { first: a, row: 1, column: R }, panels, &mut acc);
+        let mut sums = [[0.0; SUM_COLUMNS]; R];
+        store_tile(&acc, sums.as_mut_ptr().cast(), SUM_COLUMNS);
+        out.finish::<L>(sums.as_ptr().cast(), (row, R), panel, P);
+    }
+}
+
 for_each_isa! {
-    fn product_f32(m: usize, n: usize, k: usize, a: &[f32], weights: *const f32, panels: std::ops::Range<usize>,
-        bias: Option<&[f32]>, into: Target, y: *mut f32) => product, f32
+    fn product_f32(m: usize, k: usize, a: &[f32], weights: *const f32, panels: Range<usize>, out: Output<'_>) => product, f32
 }
 for_each_isa! {
-    fn product_bf16(m: usize, n: usize, k: usize, a: &[f32], weights: *const Bf16, panels: std::ops::Range<usize>,
-        bias: Option<&[f32]>, into: Target, y: *mut f32) => product, Bf16
+    fn product_bf16(m: usize, k: usize, a: &[f32], weights: *const Bf16, panels: Range<usize>, out: Output<'_>) => product, Bf16
 }
 for_each_isa! {
-    fn product_f16(m: usize, n: usize, k: usize, a: &[f32], weights: *const F16, panels: std::ops::Range<usize>,
-        bias: Option<&[f32]>, into: Target, y: *mut f32) => product, F16
+    fn product_f16(m: usize, k: usize, a: &[f32], weights: *const F16, panels: Range<usize>, out: Output<'_>) => product, F16
 }
 
 #[cfg(test)]

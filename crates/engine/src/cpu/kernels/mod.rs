@@ -24,7 +24,7 @@ mod testing;
 
 pub(crate) use attention::{Attention, BlockPointer, MAX_GROUP, MAX_HEAD_DIM, QueryToken, attend, write_kv};
 pub use bf16::TileUnit;
-pub(crate) use elementwise::{activate, add_scaled, cut_gates, exponentials, gate, scale_and_cap, scale_by};
+pub(crate) use elementwise::{activate, add_scaled, cut_gates, exponentials, gate, scale_and_cap, scale_by, sigmoid};
 pub(crate) use int8::Int8Isa;
 pub use lanes::Isa;
 pub(crate) use largest::largest;

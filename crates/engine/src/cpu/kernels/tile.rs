@@ -80,6 +80,45 @@ pub(crate) unsafe fn tile<L: Lanes, E: PanelElement, const R: usize, const P: us
     }
 }
 
+/// Reads the sums of `R` rows and `P` panels, rows `stride` values apart.
+///
+/// By index and panel by panel, so that sums stay in registers: iterators over arrays of vectors copy them over the stack, and row by
+/// row the compiler sees one copy of bytes from memory to memory.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "see above: by index")]
+pub(crate) unsafe fn load_tile<L: Lanes, const R: usize, const P: usize>(
+    acc: &mut [[L; P]; R],
+    sums: *const f32,
+    stride: usize,
+) {
+    // SAFETY: the caller has the rows, and the instructions.
+    unsafe {
+        for p in 0..P {
+            for r in 0..R {
+                acc[r][p] = L::load(sums.add(r * stride + p * LANES));
+            }
+        }
+    }
+}
+
+/// Stores what [`load_tile`] reads.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "as for loads: by index")]
+pub(crate) unsafe fn store_tile<L: Lanes, const R: usize, const P: usize>(
+    acc: &[[L; P]; R],
+    sums: *mut f32,
+    stride: usize,
+) {
+    // SAFETY: the caller has room for the rows, and the instructions.
+    unsafe {
+        for p in 0..P {
+            for r in 0..R {
+                acc[r][p].store(sums.add(r * stride + p * LANES));
+            }
+        }
+    }
+}
+
 /// Runs `$body` with the constant `$R` equal to `$rows` (at most [`Lanes::TILE_ROWS`] of the instruction set).
 macro_rules! with_rows {
     ($rows:expr, $L:ty, $R:ident => $body:expr) => {{

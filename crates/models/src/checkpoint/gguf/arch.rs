@@ -15,6 +15,7 @@ pub(in crate::checkpoint) enum GgufArchitecture {
     Qwen3,
     Qwen3Moe,
     Qwen35,
+    Qwen35Moe,
     Gemma,
     Gemma2,
     Gemma3,
@@ -41,7 +42,7 @@ pub(in crate::checkpoint) enum GgufArchitecture {
 
 use GgufArchitecture::*;
 
-const NAMES: [(&str, GgufArchitecture); 26] = [
+const NAMES: [(&str, GgufArchitecture); 27] = [
     ("llama", Llama),
     ("llama4", Llama4),
     ("mistral3", Mistral3),
@@ -49,6 +50,7 @@ const NAMES: [(&str, GgufArchitecture); 26] = [
     ("qwen3", Qwen3),
     ("qwen3moe", Qwen3Moe),
     ("qwen35", Qwen35),
+    ("qwen35moe", Qwen35Moe),
     ("gemma", Gemma),
     ("gemma2", Gemma2),
     ("gemma3", Gemma3),
@@ -97,12 +99,18 @@ impl GgufArchitecture {
 
     /// True if YaRN is supported.
     pub(in crate::checkpoint) fn has_yarn(self) -> bool {
-        matches!(self, Qwen2 | Qwen3 | Qwen3Moe | Qwen35 | GptOss | Mistral3 | Olmo2 | Glm4 | Glm4Moe | DeepSeek2)
+        matches!(self, Qwen2 | Qwen3 | Qwen3Moe | GptOss | Mistral3 | Olmo2 | Glm4 | Glm4Moe | DeepSeek2)
+            || self.has_linear_attention()
+    }
+
+    /// True if most layers have linear attention, and the others gated attention.
+    pub(in crate::checkpoint) fn has_linear_attention(self) -> bool {
+        matches!(self, Qwen35 | Qwen35Moe)
     }
 
     /// True if a part of a head may be rotated.
     pub(in crate::checkpoint) fn rotates_partly(self) -> bool {
-        matches!(self, Phi2 | Phi3 | Glm4 | Glm4Moe | Qwen35)
+        matches!(self, Phi2 | Phi3 | Glm4 | Glm4Moe) || self.has_linear_attention()
     }
 
     pub(in crate::checkpoint) fn is_gemma(self) -> bool {
@@ -116,7 +124,7 @@ impl GgufArchitecture {
 
     /// True if the norm before the feed-forward block is named after attention.
     pub(in crate::checkpoint) fn names_norm_after_attention(self) -> bool {
-        matches!(self, GptOss | Glm4Moe | Qwen35)
+        matches!(self, GptOss | Glm4Moe) || self.has_linear_attention()
     }
 
     /// True if gate and up projection are stacked in the tensor named up.

@@ -89,7 +89,7 @@ pub(in crate::checkpoint) fn read(
         query_growth: attention.growth,
         latent,
         linear: recent::linear(&f, arch)?,
-        gated_attention: arch == GgufArchitecture::Qwen35,
+        gated_attention: arch.has_linear_attention(),
         layer_inputs: recent::layer_inputs(file, &f, arch, vocab_size)?,
         streams: recent::streams(file, &f, arch)?,
         layer_scalar: arch == GgufArchitecture::Gemma4 && has("blk.0.layer_output_scale.weight"),
@@ -225,6 +225,7 @@ fn qk_norm(arch: GgufArchitecture, in_file: bool, experts: usize) -> QkNorm {
         GgufArchitecture::Qwen3
         | GgufArchitecture::Qwen3Moe
         | GgufArchitecture::Qwen35
+        | GgufArchitecture::Qwen35Moe
         | GgufArchitecture::Gemma3
         | GgufArchitecture::Gemma3n
         | GgufArchitecture::Gemma4

@@ -18,10 +18,15 @@ pub(in crate::checkpoint) fn read(
     use GgufArchitecture::*;
     let widths = match arch {
         Gemma3n | Gemma4 => per_layer(f, "feed_forward_length", layers, None)?,
+        // Every layer has experts; files may lack the key.
+        Qwen35Moe => {
+            f.ignore(&["feed_forward_length"]);
+            vec![0; layers]
+        }
         _ => vec![f.positive("feed_forward_length", None)?; layers],
     };
     let inner = widths.first().copied().unwrap_or(0);
-    let always = matches!(arch, Qwen3Moe | GraniteMoe | GptOss | Glm4Moe | Llama4);
+    let always = matches!(arch, Qwen3Moe | Qwen35Moe | GraniteMoe | GptOss | Glm4Moe | Llama4);
     let count = f.size("expert_count")?.unwrap_or(0);
     if count == 0 && !always {
         f.ignore(&["expert_used_count"]);
@@ -53,12 +58,16 @@ pub(in crate::checkpoint) fn read(
             false => Block { dense, experts: false, gate_cutoff: None },
         };
         let layers = widths.iter().enumerate().map(block).collect();
-        let intermediate_size = if arch == Llama4 { width } else { inner };
+        let intermediate_size = if matches!(arch, Llama4 | Qwen35Moe) { width } else { inner };
         FeedForward { intermediate_size, experts: Some(experts), layers }
     };
     Ok(match arch {
         GptOss => all(Experts { router_bias: true, bias: true, ..plain }, 0, &|_| true),
         GraniteMoe => all(plain, f.size("expert_shared_feed_forward_length")?.unwrap_or(0), &|_| true),
+        Qwen35Moe => {
+            let shared = f.positive("expert_shared_feed_forward_length", None)?;
+            all(Experts { shared_gate: true, ..plain }, shared, &|_| true)
+        }
         Gemma4 => {
             let block = |&dense: &usize| Block { dense, experts: true, gate_cutoff: None };
             let experts = Some(Experts { placement: ExpertPlacement::Beside, ..plain });

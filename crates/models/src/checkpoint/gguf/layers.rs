@@ -76,7 +76,7 @@ pub(in crate::checkpoint) fn read(
 /// sections have equal positions.
 fn has_sections(f: &Fields, arch: GgufArchitecture) -> bool {
     let key = "rope.dimension_sections";
-    if matches!(arch, GgufArchitecture::Glm4Moe | GgufArchitecture::Qwen35) {
+    if arch == GgufArchitecture::Glm4Moe || arch.has_linear_attention() {
         f.ignore(&[key]);
     }
     if arch != GgufArchitecture::Glm4 {
@@ -174,7 +174,7 @@ fn linear_layers(
     arch: GgufArchitecture,
     layers: usize,
 ) -> Result<Vec<bool>, CheckpointError> {
-    if arch != GgufArchitecture::Qwen35 {
+    if !arch.has_linear_attention() {
         return Ok(vec![false; layers]);
     }
     let key = "attention.recurrent_layers";
@@ -209,7 +209,7 @@ fn rotated(
         Granite | GraniteMoe if f.flag("rope.scaling.finetuned")? == Some(false) => vec![false; windows.len()],
         Cohere2 => windows.iter().map(|w| w.sliding).collect(),
         Exaone4 => windows.iter().map(|w| w.sliding || !any).collect(),
-        Qwen35 => linear.iter().map(|linear| !linear).collect(),
+        Qwen35 | Qwen35Moe => linear.iter().map(|linear| !linear).collect(),
         _ => vec![true; windows.len()],
     })
 }

@@ -96,6 +96,7 @@ fn name(arch: GgufArchitecture, p: LayerParameter, shared: bool, linear: bool) -
         DownBias => "ffn_down.bias",
         Router => "ffn_gate_inp.weight",
         RouterBias => "ffn_gate_inp.bias",
+        SharedGate => "ffn_gate_inp_shexp.weight",
         ChoiceBias => "exp_probs_b.bias",
         RouterScale => "ffn_gate_inp.scale",
         ExpertScale => "ffn_down_exps.scale",

@@ -44,7 +44,7 @@ pub(in crate::checkpoint) fn linear(
     f: &Fields,
     arch: GgufArchitecture,
 ) -> Result<Option<LinearAttention>, CheckpointError> {
-    if arch != GgufArchitecture::Qwen35 {
+    if !arch.has_linear_attention() {
         return Ok(None);
     }
     let value_heads = f.positive("ssm.time_step_rank", None)?;

@@ -221,7 +221,7 @@ fn decoder(f: &Fields, family: Family, tied_outside: Option<bool>) -> Result<Dec
         },
         latent,
         linear: recent::linear(f, family)?,
-        gated_attention: family == Family::Qwen35,
+        gated_attention: family.has_linear_attention(),
         layer_inputs: recent::layer_inputs(f, family)?,
         streams: recent::streams(f, family)?,
         layer_scalar: family == Family::Gemma4,
@@ -260,6 +260,7 @@ fn qk_norm(f: &Fields, family: Family) -> Result<QkNorm, CheckpointError> {
         Family::Qwen3
         | Family::Qwen3Moe
         | Family::Qwen35
+        | Family::Qwen35Moe
         | Family::Gemma3
         | Family::Gemma3n
         | Family::Gemma4

@@ -31,7 +31,11 @@ pub(in crate::checkpoint) fn read(f: &Fields, family: Family, sizes: &Sizes) -> 
     if family == Family::Gemma3n {
         return gemma3n(f, layers, d.intermediate_size);
     }
-    let inner = f.positive("intermediate_size", Some(d.intermediate_size))?;
+    // Its class has no such key.
+    let inner = match family {
+        Family::Qwen35Moe => d.intermediate_size,
+        _ => f.positive("intermediate_size", Some(d.intermediate_size))?,
+    };
     let all = |intermediate_size: usize, experts: Experts, shared: usize, is: &dyn Fn(usize) -> bool, other: usize| {
         let layer = |i: usize| match is(i) {
             true => Block { dense: shared, experts: true, gate_cutoff: None },
@@ -75,6 +79,13 @@ pub(in crate::checkpoint) fn read(f: &Fields, family: Family, sizes: &Sizes) -> 
             let routing = Routing::Softmax { normalised };
             let experts = Experts { routing, ..Experts::mixtral(count, chosen, width) };
             all(inner, experts, 0, &|i| !only_dense.contains(&i) && (i + 1).is_multiple_of(step), inner)
+        }
+        Family::Qwen35Moe => {
+            let width = f.positive("moe_intermediate_size", Some(512))?;
+            let shared = f.positive("shared_expert_intermediate_size", Some(512))?;
+            let (count, chosen) = counts(f, "num_experts", 256, "num_experts_per_tok", 8)?;
+            let experts = Experts { shared_gate: true, ..Experts::mixtral(count, chosen, width) };
+            all(width, experts, shared, &|_| true, 0)
         }
         Family::Glm4Moe | Family::DeepseekV3 => {
             let deepseek = family == Family::DeepseekV3;

@@ -1,7 +1,7 @@
 //! The families of `config.json` that are supported, and the defaults of their configuration classes.
 
 /// Supported architectures, for messages.
-pub(in crate::checkpoint) const SUPPORTED: [&str; 38] = [
+pub(in crate::checkpoint) const SUPPORTED: [&str; 40] = [
     "LlamaForCausalLM",
     "MistralForCausalLM",
     "MixtralForCausalLM",
@@ -40,6 +40,8 @@ pub(in crate::checkpoint) const SUPPORTED: [&str; 38] = [
     "DeepseekV3ForCausalLM",
     "Qwen3_5ForCausalLM",
     "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForCausalLM",
+    "Qwen3_5MoeForConditionalGeneration",
 ];
 
 /// A family of checkpoints that share configuration fields and tensor names.
@@ -75,6 +77,7 @@ pub(in crate::checkpoint) enum Family {
     Llama4,
     DeepseekV3,
     Qwen35,
+    Qwen35Moe,
     /// Llama with linear biases (ALiBi) instead of a rotary embedding. It has its own name, because other libraries would apply
     /// a rotary embedding to a Llama.
     EarnestAlibi,
@@ -130,6 +133,7 @@ impl Family {
             "Llama4ForCausalLM" | "Llama4ForConditionalGeneration" => Family::Llama4,
             "DeepseekV3ForCausalLM" => Family::DeepseekV3,
             "Qwen3_5ForCausalLM" | "Qwen3_5ForConditionalGeneration" => Family::Qwen35,
+            "Qwen3_5MoeForCausalLM" | "Qwen3_5MoeForConditionalGeneration" => Family::Qwen35Moe,
             "EarnestAlibiForCausalLM" => Family::EarnestAlibi,
             "EarnestReversedAlibiForCausalLM" => Family::EarnestReversedAlibi,
             _ => return None,
@@ -168,6 +172,7 @@ impl Family {
             "llama4" | "llama4_text" => Family::Llama4,
             "deepseek_v3" => Family::DeepseekV3,
             "qwen3_5" | "qwen3_5_text" => Family::Qwen35,
+            "qwen3_5_moe" | "qwen3_5_moe_text" => Family::Qwen35Moe,
             "earnest_alibi" => Family::EarnestAlibi,
             "earnest_reversed_alibi" => Family::EarnestReversedAlibi,
             _ => return None,
@@ -207,6 +212,7 @@ impl Family {
             Family::Llama4 => "Llama4ForCausalLM",
             Family::DeepseekV3 => "DeepseekV3ForCausalLM",
             Family::Qwen35 => "Qwen3_5ForCausalLM",
+            Family::Qwen35Moe => "Qwen3_5MoeForCausalLM",
             Family::EarnestAlibi => "EarnestAlibiForCausalLM",
             Family::EarnestReversedAlibi => "EarnestReversedAlibiForCausalLM",
         }
@@ -235,6 +241,7 @@ impl Family {
                 | Family::Glm4Moe
                 | Family::Cohere2
                 | Family::Qwen35
+                | Family::Qwen35Moe
                 | Family::HunyuanDense
                 | Family::Llama4
         )
@@ -248,15 +255,21 @@ impl Family {
                 | Family::Gemma3n
                 | Family::Gemma4
                 | Family::Qwen35
+                | Family::Qwen35Moe
                 | Family::Llama4
                 | Family::Mistral
                 | Family::Ministral3
         )
     }
 
+    /// True if most layers have linear attention, and the others gated attention.
+    pub(in crate::checkpoint) fn has_linear_attention(self) -> bool {
+        matches!(self, Family::Qwen35 | Family::Qwen35Moe)
+    }
+
     /// True if a part of a head may be rotated.
     pub(in crate::checkpoint) fn rotates_partly(self) -> bool {
-        matches!(self, Family::Phi | Family::Phi3 | Family::Glm4 | Family::Glm4Moe | Family::Qwen35)
+        matches!(self, Family::Phi | Family::Phi3 | Family::Glm4 | Family::Glm4Moe) || self.has_linear_attention()
     }
 
     /// True if queries and keys rotate neighbouring dimensions. DeepSeek-V3 has a key for it.
@@ -276,7 +289,7 @@ impl Family {
 
     /// True if norm weights are stored as the difference from one.
     pub(in crate::checkpoint) fn norms_are_offsets(self) -> bool {
-        matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3 | Family::Qwen35)
+        matches!(self, Family::Gemma | Family::Gemma2 | Family::Gemma3) || self.has_linear_attention()
     }
 
     #[rustfmt::skip]
@@ -312,6 +325,7 @@ impl Family {
             Family::Llama4 =>  table(202_048, 5120, 8192, 48, 40, Some(8), Some(128), 131_072, 1e-5),
             Family::DeepseekV3 => table(129_280, 7168, 18_432, 61, 128, Some(128), None, 4096, 1e-6),
             Family::Qwen35 =>  table(248_320, 4096, 12_288, 32, 16, Some(4), Some(256), 32_768, 1e-6),
+            Family::Qwen35Moe => table(248_320, 2048, 512, 40, 16, Some(2), Some(256), 32_768, 1e-6),
         }
     }
 }

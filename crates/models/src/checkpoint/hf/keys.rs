@@ -204,6 +204,18 @@ fn unread(family: Family) -> &'static [&'static str] {
             "mlp_only_layers",
             "mtp_num_hidden_layers",
             "mtp_use_dedicated_embeddings",
+            "output_gate_type",
+        ],
+        Family::Qwen35Moe => &[
+            "attn_output_gate",
+            "decoder_sparse_step",
+            "intermediate_size",
+            "mamba_ssm_dtype",
+            "mlp_only_layers",
+            "mtp_num_hidden_layers",
+            "mtp_use_dedicated_embeddings",
+            "norm_topk_prob",
+            "output_gate_type",
         ],
         Family::Starcoder2 => &[
             "activation_function",
@@ -229,7 +241,7 @@ mod tests {
     fn value(key: &str, model_type: &str) -> Value {
         let local = match model_type {
             "llama4_text" => "chunked_attention",
-            "qwen3_5_text" => "linear_attention",
+            "qwen3_5_text" | "qwen3_5_moe_text" => "linear_attention",
             _ => "sliding_attention",
         };
         let rope = match model_type {
@@ -249,7 +261,11 @@ mod tests {
         };
         match key {
             "rope_scaling" | "rope_parameters" => rope,
-            "hidden_act" | "hidden_activation" if matches!(model_type, "gpt_oss" | "qwen3_5_text") => json!("silu"),
+            "hidden_act" | "hidden_activation"
+                if matches!(model_type, "gpt_oss" | "qwen3_5_text" | "qwen3_5_moe_text") =>
+            {
+                json!("silu")
+            }
             "hidden_act" | "hidden_activation" => json!("gelu_pytorch_tanh"),
             "layer_types" if model_type == "granitemoehybrid" => json!(vec!["attention"; 4]),
             "layer_types" => json!([local, "full_attention", local, "full_attention"]),

@@ -51,7 +51,7 @@ pub(in crate::checkpoint) fn read(
     if family == Family::Gemma4 {
         gemma4_heads(f, sizes, &windows, &mut layers)?;
     }
-    if family == Family::Qwen35 {
+    if family.has_linear_attention() {
         for (layer, _) in layers.iter_mut().zip(&windows).filter(|(_, w)| w.sliding) {
             layer.linear = true;
             layer.position = Position::None;
@@ -246,7 +246,7 @@ fn windows(f: &Fields, family: Family, num_layers: usize) -> Result<Vec<LayerWin
     if family == Family::Llama4 {
         return Ok(vec![LayerWindow { sliding: false, window: None }; num_layers]);
     }
-    if family == Family::Qwen35 {
+    if family.has_linear_attention() {
         return linear_layers(f, num_layers);
     }
     if family == Family::GraniteMoeHybrid {

@@ -160,6 +160,7 @@ fn name(family: Family, p: LayerParameter, with_experts: bool) -> &'static str {
         Gate | GateBias | Up | UpBias | Down | DownBias => feed_forward_name(family, p, with_experts),
         Router => "mlp.gate.weight",
         RouterBias => "mlp.router.bias",
+        SharedGate => "mlp.shared_expert_gate.weight",
         ChoiceBias => "mlp.gate.e_score_correction_bias",
         RouterScale => "router.scale",
         ExpertScale => "router.per_expert_scale",
@@ -210,6 +211,11 @@ fn feed_forward_name(family: Family, p: LayerParameter, with_experts: bool) -> &
             (Gate, false) => "feed_forward.gate_proj.weight",
             (Up, false) => "feed_forward.up_proj.weight",
             (_, false) => "feed_forward.down_proj.weight",
+        },
+        Gate | Up | Down if family == Family::Qwen35Moe => match p {
+            Gate => "mlp.shared_expert.gate_proj.weight",
+            Up => "mlp.shared_expert.up_proj.weight",
+            _ => "mlp.shared_expert.down_proj.weight",
         },
         Down if family == Family::GraniteMoeHybrid => "shared_mlp.output_linear.weight",
         Gate | Up | Down if with_experts && family != Family::Gemma4 => match p {

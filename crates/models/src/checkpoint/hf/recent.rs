@@ -34,7 +34,7 @@ pub(in crate::checkpoint) fn latent(f: &Fields, family: Family) -> Result<Option
 
 /// Reads the linear attention of Qwen 3.5.
 pub(in crate::checkpoint) fn linear(f: &Fields, family: Family) -> Result<Option<LinearAttention>, CheckpointError> {
-    if family != Family::Qwen35 {
+    if !family.has_linear_attention() {
         return Ok(None);
     }
     let linear = LinearAttention {

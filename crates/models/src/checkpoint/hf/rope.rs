@@ -37,7 +37,7 @@ pub(in crate::checkpoint) fn single(f: &Fields, context: &Context) -> Result<Par
     let theta = f.number("rope_theta")?.unwrap_or(default_theta);
     let partial = match context.family {
         Family::Phi | Family::Glm4 | Family::Glm4Moe => Some(f.number("partial_rotary_factor")?.unwrap_or(0.5)),
-        Family::Qwen35 => Some(f.number("partial_rotary_factor")?.unwrap_or(0.25)),
+        Family::Qwen35 | Family::Qwen35Moe => Some(f.number("partial_rotary_factor")?.unwrap_or(0.25)),
         _ => f.number("partial_rotary_factor")?,
     };
     let scaling = f.object("rope_scaling")?;
@@ -157,7 +157,7 @@ fn parse(
         Some(v) if v > 0.0 => Ok(v),
         _ => Err(inner.error(key, format!("must be a positive number for rope type {kind}"))),
     };
-    if context.family == Family::Qwen35 {
+    if context.family.has_linear_attention() {
         // Sections of positions in images, which are equal for text.
         inner.ignore(&["mrope_section", "mrope_interleaved"]);
     }

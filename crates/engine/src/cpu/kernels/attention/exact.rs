@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::{Format, QUERY_STRIDE, Scratch, VALUE_STRIDE};
 use crate::core::BLOCK_SIZE;
 use crate::cpu::kernels::lanes::{LANES, Lanes};
-use crate::cpu::kernels::tile::{PanelElement, Rows, tile, tiles, with_rows};
+use crate::cpu::kernels::tile::{PanelElement, Rows, store_tile, tile, tiles, with_rows};
 
 /// Keys transposed in two panels `[2][head_dim][16 positions]`, values in panels `[ceil(head_dim / 16)][32 positions][16]`.
 pub(super) struct Exact<L, E>(PhantomData<(L, E)>);
@@ -30,17 +30,12 @@ impl<L: Lanes, E: PanelElement> Format for Exact<L, E> {
                     if L::TILE_PANELS == 2 && used > LANES {
                         let mut acc = [[L::zero(); 2]; R];
                         tile::<L, E, R, 2>(d, q, [keys, keys.add(d * LANES)], &mut acc);
-                        for (r, [left, right]) in acc.into_iter().enumerate() {
-                            left.store(target.add(r * BLOCK_SIZE));
-                            right.store(target.add(r * BLOCK_SIZE + LANES));
-                        }
+                        store_tile(&acc, target, BLOCK_SIZE);
                     } else {
                         for panel in 0..used.div_ceil(LANES) {
                             let mut acc = [[L::zero(); 1]; R];
                             tile::<L, E, R, 1>(d, q, [keys.add(panel * d * LANES)], &mut acc);
-                            for (r, [only]) in acc.into_iter().enumerate() {
-                                only.store(target.add(r * BLOCK_SIZE + panel * LANES));
-                            }
+                            store_tile(&acc, target.add(panel * LANES), BLOCK_SIZE);
                         }
                     }
                 });
@@ -71,11 +66,7 @@ impl<L: Lanes, E: PanelElement> Format for Exact<L, E> {
                                 acc[r] = [L::load(t).mul(c), L::load(t.add(LANES)).mul(c)];
                             }
                             tile::<L, E, R, 2>(used, p, [source, source.add(BLOCK_SIZE * LANES)], &mut acc);
-                            for (r, [left, right]) in acc.into_iter().enumerate() {
-                                let t = target.add(r * VALUE_STRIDE + panel * LANES);
-                                left.store(t);
-                                right.store(t.add(LANES));
-                            }
+                            store_tile(&acc, target.add(panel * LANES), VALUE_STRIDE);
                         } else {
                             let mut acc = [[L::zero(); 1]; R];
                             for r in 0..R {
@@ -83,9 +74,7 @@ impl<L: Lanes, E: PanelElement> Format for Exact<L, E> {
                                 acc[r] = [L::load(target.add(r * VALUE_STRIDE + panel * LANES)).mul(c)];
                             }
                             tile::<L, E, R, 1>(used, p, [source], &mut acc);
-                            for (r, [only]) in acc.into_iter().enumerate() {
-                                only.store(target.add(r * VALUE_STRIDE + panel * LANES));
-                            }
+                            store_tile(&acc, target.add(panel * LANES), VALUE_STRIDE);
                         }
                     });
                     panel += if pair { 2 } else { 1 };

@@ -14,7 +14,7 @@ use crate::cpu::kernels::int8::{
     quantise_body,
 };
 use crate::cpu::kernels::lanes::{LANES, Lanes};
-use crate::cpu::kernels::tile::tiles;
+use crate::cpu::kernels::tile::{store_tile, tiles};
 use crate::cpu::kv::{KEY_GROUP, VALUE_PANEL};
 
 // The layout speaks of floats and knows no kernels.
@@ -135,11 +135,7 @@ unsafe fn score_tile<U: Int8Unit, const R: usize, const P: usize>(
             let keys = panels.map(|panel| panel.add(g));
             fold_group::<U, R, P>(queries.add(g * ROW_WORDS), QUERY_WORDS, 1, keys, &mut acc);
         }
-        for (r, acc) in acc.into_iter().enumerate() {
-            for (p, acc) in acc.into_iter().enumerate() {
-                acc.store(out.add(r * BLOCK_SIZE + p * LANES));
-            }
-        }
+        store_tile(&acc, out, BLOCK_SIZE);
     }
 }
 
@@ -183,10 +179,10 @@ unsafe fn weigh_tile<U: Int8Unit, const R: usize, const P: usize>(
                 }
             }
         }
-        for (r, sums) in sums.into_iter().enumerate() {
+        for (r, sums) in sums.iter().enumerate() {
             let scale = U::L::splat(f32::from_bits(*weights.add(r * WEIGHT_WORDS + QUADS) as u32));
             let correction = U::L::splat(*corrections.add(r));
-            for (p, sum) in sums.into_iter().enumerate() {
+            for (p, &sum) in sums.iter().enumerate() {
                 let target = out.add(r * VALUE_STRIDE + p * LANES);
                 U::floats(sum).fma(scale, U::L::load(target).mul(correction)).store(target);
             }

@@ -7,10 +7,10 @@
 
 use super::super::lanes::{Lanes, Portable, for_each_isa};
 use super::numbers::{BLOCK, COLUMNS, PAIRS, exponent, round};
-use super::operands::{Operands, Scratch, finish_rows};
+use super::operands::{Operands, Scratch};
 use crate::cpu::kernels::lanes::LANES;
 use crate::cpu::kernels::shared::SharedMut;
-use crate::cpu::kernels::tile::tiles;
+use crate::cpu::kernels::tile::{store_tile, tiles};
 use crate::cpu::team::Team;
 
 /// Least sum of the biased exponents of an activation and a weight whose product's last bit is a normal number: both are
@@ -157,7 +157,7 @@ unsafe fn product_body<L: PairLanes>(o: Operands<'_>) {
                     (true, 6) if L::ROWS >= 6 => side_by_side::<L, 6>(blocks, a, weights, sums),
                     (true, rows) => unreachable!("a tile of {rows} rows"),
                 }
-                finish_rows::<L>(&o, panel, start, rows, sums);
+                o.out.finish::<L>(sums, (start, rows), 2 * panel, 2);
             }
         }
     }
@@ -211,11 +211,7 @@ unsafe fn tile<L: PairLanes, const R: usize, const P: usize>(
                 }
             }
         }
-        for (r, row) in total.into_iter().enumerate() {
-            for (p, total) in row.into_iter().enumerate() {
-                total.store(sums.add(r * COLUMNS + p * LANES));
-            }
-        }
+        store_tile(&total, sums, COLUMNS);
     }
 }
 

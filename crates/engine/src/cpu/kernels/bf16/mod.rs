@@ -12,7 +12,7 @@
 
 use super::lanes::{LANES, Lanes, for_each_isa};
 use super::shared::SharedMut;
-use super::target::Target;
+use super::target::{Output, Target};
 use crate::cpu::team::Team;
 
 mod ask;
@@ -68,7 +68,8 @@ pub(crate) fn matmul(
     let (out, scratch) = (SharedMut::new(y), &*scratch);
     team.run(count.div_ceil(grain), &|piece| {
         let panels = piece * grain..((piece + 1) * grain).min(count);
-        let o = Operands { m, n, scratch, matrix, panels, bias, into, y: out.pointer() };
+        let out = Output { n, bias, into, y: out.pointer(), stride: n };
+        let o = Operands { m, scratch, matrix, panels, out };
         // SAFETY: the instruction set was detected, and the unit by asking the system; the pieces write disjoint columns of y;
         // all sizes were checked above.
         unsafe {

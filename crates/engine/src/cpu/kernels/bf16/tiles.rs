@@ -12,7 +12,7 @@ use std::arch::asm;
 
 use super::super::lanes::{Lanes, for_each_isa};
 use super::numbers::{COLUMNS, Line, TILE_ROWS};
-use super::operands::{Operands, finish_rows};
+use super::operands::Operands;
 
 /// Bytes from one row of a tile in memory to the next.
 const LINE_BYTES: usize = size_of::<Line>();
@@ -256,11 +256,11 @@ unsafe fn product_body<L: Lanes>(o: Operands<'_>) {
                     two_by_two(blocks, a, a.add(blocks * TILE_ROWS), w, sums);
                 } else if pair {
                     one_by_four(blocks, a, [w, o.matrix.panel(panel + 1)], sums);
-                    finish_rows::<L>(&o, panel + 1, first, rows, sums.add(TILE_ROWS * COLUMNS));
+                    o.out.finish::<L>(sums.add(TILE_ROWS * COLUMNS), (first, rows), 2 * panel + 2, 2);
                 } else {
                     one_by_two(blocks, a, w, sums);
                 }
-                finish_rows::<L>(&o, panel, first, rows, sums);
+                o.out.finish::<L>(sums, (first, rows), 2 * panel, 2);
             }
         }
         panel += if pair { 2 } else { 1 };

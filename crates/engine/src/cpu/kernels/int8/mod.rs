@@ -6,10 +6,13 @@
 //! matrix only, as in the exact mode: not on the batch, the threads or the instruction set. What differs from the exact
 //! mode is the rounding of the operands, once each, to 8 bits.
 
+use std::cell::RefCell;
+use std::ops::Range;
+
 use super::lanes::{LANES, Lanes};
 use super::shared::SharedMut;
-use super::target::{Target, finish};
-use super::tile::{tiles, with_few_rows};
+use super::target::{Output, SUM_COLUMNS, room_for_sums};
+use super::tile::{load_tile, store_tile, tiles, with_few_rows};
 use crate::cpu::team::Team;
 
 mod unit;
@@ -36,6 +39,14 @@ pub(crate) const SMALLEST: f32 = 1e-30;
 
 /// Most rows of a register tile: 6 x 2 integer and 6 x 2 float accumulators fit 32 registers.
 pub(crate) const TILE_ROWS: usize = 6;
+
+/// Groups that several tiles of rows go through one after the other: those of two panels fit a first-level cache.
+const STRETCH: usize = 16;
+
+thread_local! {
+    /// Sums of all rows with a pair of panels, `[m][32]`.
+    static SUMS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A group of inputs of sixteen output columns.
 #[derive(Clone, Copy)]
@@ -171,26 +182,23 @@ pub(crate) fn quantise(team: &Team, unit: Int8Isa, x: &[f32], k: usize, out: &mu
     if m * k < 20_000 { (0..count).for_each(one) } else { team.run(count, &one) }
 }
 
-/// `y[m, n] = x W^T (+ bias)` of panels `panels` (each `[k / 32]` groups), where `a` is what [`quantise`] made of x.
+/// `x W^T` of `m` rows of `k` inputs and panels `panels` (each `[k / 32]` groups), where `a` is what [`quantise`] made of x.
 ///
 /// # Safety
-/// The CPU has the unit; the sizes fit; nobody else touches the panels' columns of y.
-#[expect(clippy::too_many_arguments, reason = "a kernel's operands")]
+/// The CPU has the unit; the sizes fit; nobody else touches the panels' columns of the output.
 pub(crate) unsafe fn product(
     unit: Int8Isa,
-    m: usize,
-    n: usize,
-    k: usize,
+    (m, k): (usize, usize),
     a: &[i32],
     weights: *const Int8Group,
-    panels: std::ops::Range<usize>,
-    bias: Option<&[f32]>,
-    into: Target,
-    y: *mut f32,
+    panels: Range<usize>,
+    out: Output<'_>,
 ) {
-    let o = Operands { m, n, k, a, weights, panels, bias, into, y };
-    // SAFETY: as `product_on`'s, which are this function's.
-    unsafe { product_on(unit, o) }
+    SUMS.with_borrow_mut(|sums| {
+        let o = Operands { m, k, a, weights, panels, out };
+        // SAFETY: as `product_on`'s, which are this function's; there is room for the sums of `m` rows.
+        unsafe { product_on(unit, o, room_for_sums(m, sums)) }
+    });
 }
 
 /// `rounds` times twelve sums of products that read no memory, to measure what a core can do.
@@ -211,17 +219,14 @@ pub(crate) fn pack_row(unit: Int8Isa, panel: &mut [Int8Group], lane: usize, row:
 
 struct Operands<'a> {
     m: usize,
-    n: usize,
     k: usize,
     a: &'a [i32],
     weights: *const Int8Group,
-    panels: std::ops::Range<usize>,
-    bias: Option<&'a [f32]>,
-    into: Target,
-    y: *mut f32,
+    panels: Range<usize>,
+    out: Output<'a>,
 }
 
-for_each_unit! { fn product_on(o: Operands<'_>) => product_body }
+for_each_unit! { fn product_on(o: Operands<'_>, sums: *mut f32) => product_body }
 for_each_unit! { fn dots_on(rounds: usize) => dots_body }
 for_each_unit! { fn pack_row_on(panel: &mut [Int8Group], lane: usize, row: &[f32]) => pack_row_body }
 for_each_unit! { fn quantise_tile(x: &[f32], k: usize, out: *mut i32) => quantise_body }
@@ -287,21 +292,29 @@ pub(crate) unsafe fn quantise_body<U: Int8Unit>(x: &[f32], k: usize, out: *mut i
 }
 
 #[inline(always)]
-unsafe fn product_body<U: Int8Unit>(o: Operands<'_>) {
+unsafe fn product_body<U: Int8Unit>(o: Operands<'_>, sums: *mut f32) {
     let groups = o.k / GROUP;
+    // A single tile reads the weights once, however they are cut.
+    let length = if o.m > TILE_ROWS { STRETCH } else { groups };
     let mut panel = o.panels.start;
     while panel < o.panels.end {
         let pair = U::PANELS == 2 && panel + 1 < o.panels.end;
-        for (start, rows) in tiles(o.m, TILE_ROWS) {
-            // SAFETY: the caller's panels: tiles divide `m` rows, and panels `n` columns.
-            unsafe {
-                let a = o.a.as_ptr().add(words(start, o.k));
-                let first = o.weights.add(panel * groups);
-                with_few_rows!(rows, R => if U::PANELS == 2 && pair {
-                    tile::<U, R, 2>(&o, a, [first, first.add(groups)], panel, start);
-                } else {
-                    tile::<U, R, 1>(&o, a, [first], panel, start);
-                });
+        for first in (0..groups).step_by(length) {
+            let count = length.min(groups - first);
+            let split = tiles(o.m, TILE_ROWS);
+            let count_of_tiles = split.len();
+            for (t, (row, rows)) in split.enumerate() {
+                let (sums, turn) = (sums.wrapping_add(row * SUM_COLUMNS), (t, count_of_tiles));
+                let stretch = Stretch { o: &o, panel, first, count, row, sums, turn };
+                // SAFETY: the caller's panels: tiles divide `m` rows, stretches `k` inputs, and panels the columns.
+                unsafe {
+                    let weights = o.weights.add(panel * groups + first);
+                    with_few_rows!(rows, R => if U::PANELS == 2 && pair {
+                        stretch.tile::<U, R, 2>([weights, weights.add(groups)]);
+                    } else {
+                        stretch.tile::<U, R, 1>([weights]);
+                    });
+                }
             }
         }
         panel += if pair { 2 } else { 1 };
@@ -344,25 +357,53 @@ pub(crate) unsafe fn fold_group<U: Int8Unit, const R: usize, const P: usize>(
     }
 }
 
-/// `R` rows times `P` panels of sixteen columns.
-#[inline(always)]
-unsafe fn tile<U: Int8Unit, const R: usize, const P: usize>(
-    o: &Operands<'_>,
-    a: *const i32,
-    panels: [*const Int8Group; P],
+/// A stretch of groups of a panel or two, for a tile of rows.
+struct Stretch<'a> {
+    o: &'a Operands<'a>,
     panel: usize,
-    start: usize,
-) {
-    // SAFETY: the caller has the unit, `k / GROUP` groups behind every panel, and the rows from `start`.
-    unsafe {
-        let mut acc = [[U::L::zero(); P]; R];
-        for g in 0..o.k / GROUP {
-            let groups = panels.map(|panel| panel.add(g));
-            fold_group::<U, R, P>(a.add(g * ROW_WORDS * R), 1, R, groups, &mut acc);
-        }
-        for (r, acc) in acc.into_iter().enumerate() {
-            for (p, acc) in acc.into_iter().enumerate() {
-                finish(acc, o.n, panel + p, o.bias, o.into, o.y.add((start + r) * o.n));
+    first: usize,
+    count: usize,
+    row: usize,
+    /// The tile's sums so far, `[rows][32]`.
+    sums: *mut f32,
+    /// The tile's turn among those of the stretch, and their number.
+    turn: (usize, usize),
+}
+
+impl Stretch<'_> {
+    /// Goes on with the chains of `R` rows and `P` panels.
+    #[inline(always)]
+    unsafe fn tile<U: Int8Unit, const R: usize, const P: usize>(&self, panels: [*const Int8Group; P]) {
+        // SAFETY: the caller has the unit, `count` groups behind every panel, the rows, room for their sums, and their outputs.
+        unsafe {
+            let mut acc = [[U::L::zero(); P]; R];
+            if self.first > 0 {
+                load_tile(&mut acc, self.sums, SUM_COLUMNS);
+            }
+            let a = self.o.a.as_ptr().add(words(self.row, self.o.k) + self.first * ROW_WORDS * R);
+            // Each tile asks for its share of what comes next, so that memory works while the tiles do.
+            let groups = self.o.k / GROUP;
+            let next = if self.first + self.count < groups { self.count } else { P * groups - self.first };
+            let (turn, tiles) = self.turn;
+            // The hardware foresees a single tile's way through whole panels.
+            let mut wait = if tiles > 1 { turn } else { usize::MAX };
+            for g in 0..self.count {
+                if wait == 0 {
+                    for panel in panels {
+                        let group = panel.wrapping_add(next + g).cast::<u32>();
+                        for line in 0..size_of::<Int8Group>() / 64 {
+                            U::L::prefetch(group.wrapping_add(line * LANES));
+                        }
+                    }
+                    wait = tiles;
+                }
+                wait -= 1;
+                let groups = panels.map(|panel| panel.add(g));
+                fold_group::<U, R, P>(a.add(g * ROW_WORDS * R), 1, R, groups, &mut acc);
+            }
+            store_tile(&acc, self.sums, SUM_COLUMNS);
+            if (self.first + self.count) * GROUP == self.o.k {
+                self.o.out.finish::<U::L>(self.sums, (self.row, R), self.panel, P);
             }
         }
     }

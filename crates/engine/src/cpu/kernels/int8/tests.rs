@@ -3,6 +3,7 @@
 use super::*;
 use crate::cpu::kernels::lanes::Isa;
 use crate::cpu::kernels::matmul::{MatmulScratch, PackedMatrix, matmul};
+use crate::cpu::kernels::target::Target;
 use crate::cpu::kernels::testing::noise;
 use earnest_models::checkpoint::{Tensor, Values};
 
@@ -29,12 +30,12 @@ fn reference(x: &[f32], w: &[f32]) -> f32 {
 
 #[test]
 fn products_have_the_bits_of_the_definition_on_every_unit_thread_count_and_batch() {
-    for (n, k) in [(1, 32), (15, 64), (33, 96), (100, 576)] {
+    for (n, k) in [(1, 32), (15, 64), (33, 96), (100, 576), (40, 1120)] {
         // Rows of widely different sizes, some exact zeros.
         let w: Vec<f32> =
             noise(n * k, 1).into_iter().enumerate().map(|(i, v)| v * 10f32.powi((i / k % 7) as i32 - 3)).collect();
         let matrix = packed(&w, n, k);
-        for m in [1, 2, 5, 6, 7, 13, 40] {
+        for m in [1, 2, 5, 6, 7, 13, 40, 301] {
             let mut x = noise(m * k, 2 + m as u64);
             x[..GROUP].fill(0.0);
             x[GROUP..].iter_mut().step_by(5).for_each(|v| *v *= 300.0);
@@ -67,7 +68,8 @@ fn products_have_the_bits_of_the_definition_on_every_unit_thread_count_and_batch
                 // SAFETY: the CPU has the unit; the sizes are those of the operands.
                 unsafe {
                     let all = 0..n.div_ceil(LANES);
-                    product(unit, m, n, k, &a, groups.as_ptr(), all, None, Target::Overwrite, y.as_mut_ptr());
+                    let out = Output { n, bias: None, into: Target::Overwrite, y: y.as_mut_ptr(), stride: n };
+                    product(unit, (m, k), &a, groups.as_ptr(), all, out);
                 }
                 let same = y.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
                 assert!(same, "{n}x{k} m={m} {}", unit.name());

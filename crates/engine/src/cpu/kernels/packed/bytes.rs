@@ -8,13 +8,13 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use super::codes::{Bits8, QUADS, Width, with_codes, with_width};
-use super::operands::{Output, Rows, STRETCH, sums};
+use super::operands::{Rows, STRETCH};
 use super::part::{Panel, Part};
 use super::words::Words;
 use crate::cpu::kernels::int8::{GROUP, Int8Isa, Int8Unit, QUAD, ROW_WORDS, TILE_ROWS, for_each_unit, words};
 use crate::cpu::kernels::lanes::{LANES, Lanes};
-use crate::cpu::kernels::target::finish;
-use crate::cpu::kernels::tile::{tiles, with_few_rows};
+use crate::cpu::kernels::target::{Output, SUM_COLUMNS, room_for_sums};
+use crate::cpu::kernels::tile::{load_tile, store_tile, tiles, with_few_rows};
 
 /// A group of inputs of sixteen columns, its codes in bytes.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ unsafe fn matrix<U: Int8Unit<L: Words>, const H: usize>(
 ) {
     let (m, k) = (rows.m, part.k());
     let groups = scratch.groups.as_mut_ptr();
-    let sums = sums(m, &mut scratch.sums);
+    let sums = room_for_sums(m, &mut scratch.sums);
     let mut panel = panels.start;
     while panel < panels.end {
         let pair = U::PANELS == 2 && panel + 1 < panels.end;
@@ -119,7 +119,7 @@ unsafe fn matrix<U: Int8Unit<L: Words>, const H: usize>(
                 }
                 for (row, height) in tiles(m, TILE_ROWS) {
                     let stretch =
-                        Stretch { part, rows, panel, first, count, row, sums: sums.add(row * 2 * LANES), out };
+                        Stretch { part, rows, panel, first, count, row, sums: sums.add(row * SUM_COLUMNS), out };
                     if U::SMALL {
                         with_width!(part.codes(), B => stretch.tiles::<U, B, H>(height, pair, groups));
                     } else {
@@ -140,7 +140,7 @@ unsafe fn unpack<L: Words, B: Width>(panel: Panel, first: usize, count: usize, h
         unsafe {
             let group = &mut *out.add(g);
             let affine = panel.affine::<L>(first + g);
-            panel.prefetch::<L, B>(first + g, 2);
+            panel.prefetch::<L, B>(first + g, L::TILE_PANELS);
             for (h, (step, least)) in affine.into_iter().enumerate().take(halves) {
                 step.store(group.step[h].as_mut_ptr());
                 least.store(group.least[h].as_mut_ptr());
@@ -196,11 +196,7 @@ impl Stretch<'_> {
         unsafe {
             let mut acc = [[U::L::zero(); P]; R];
             if self.first > 0 {
-                for (r, acc) in acc.iter_mut().enumerate() {
-                    for (p, acc) in acc.iter_mut().enumerate() {
-                        *acc = U::L::load(self.sums.add((r * 2 + p) * LANES));
-                    }
-                }
+                load_tile(&mut acc, self.sums, SUM_COLUMNS);
             }
             let a = self.rows.words.as_ptr().add(words(self.row, k) + self.first * ROW_WORDS * R);
             let halves = self.rows.halves.as_ptr();
@@ -214,16 +210,9 @@ impl Stretch<'_> {
                 };
                 fold::<U, B, R, P, H>(a, sums, panels.map(|panel| panel.add(g)), &mut acc);
             }
-            let last = (self.first + self.count) * GROUP == k;
-            for (r, acc) in acc.into_iter().enumerate() {
-                for (p, acc) in acc.into_iter().enumerate() {
-                    if last {
-                        let y = self.out.y.add((self.row + r) * self.out.stride);
-                        finish(acc, self.part.n(), self.panel + p, self.out.bias, self.out.into, y);
-                    } else {
-                        acc.store(self.sums.add((r * 2 + p) * LANES));
-                    }
-                }
+            store_tile(&acc, self.sums, SUM_COLUMNS);
+            if (self.first + self.count) * GROUP == k {
+                self.out.finish::<U::L>(self.sums, (self.row, R), self.panel, P);
             }
         }
     }

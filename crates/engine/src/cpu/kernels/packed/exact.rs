@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use super::codes::{GROUP, QUADS, Width, with_codes};
-use super::operands::{Output, Rows, STRETCH, sums};
+use super::operands::{Rows, STRETCH};
 use super::part::{Panel, Part};
 use super::words::Words;
 use crate::cpu::kernels::lanes::{Isa, LANES, for_each_isa};
-use crate::cpu::kernels::target::finish;
-use crate::cpu::kernels::tile::{self, tile, tiles, with_rows};
+use crate::cpu::kernels::target::{Output, SUM_COLUMNS, room_for_sums};
+use crate::cpu::kernels::tile::{self, load_tile, store_tile, tile, tiles, with_rows};
 
 /// Two panels' widened weights, and the sums of all rows.
 #[derive(Default)]
@@ -80,7 +80,7 @@ unsafe fn chains<L: Words, B: Width, const P: usize>(part: &Part, x: &[f32], fir
     let panels: [Panel; P] = std::array::from_fn(|p| part.panel(first + p));
     // SAFETY: the groups are those of `k` inputs, of which the panels have codes and scales, and `x` values; columns are the caller's.
     unsafe {
-        let mut acc = [L::zero(); P];
+        let mut acc = [[L::zero(); P]];
         for group in 0..part.k() / GROUP {
             let mut affine = [[(L::zero(), L::zero()); 2]; P];
             for p in 0..P {
@@ -96,16 +96,16 @@ unsafe fn chains<L: Words, B: Width, const P: usize>(part: &Part, x: &[f32], fir
                 let four = x.add(4 * q).cast::<[f32; 4]>().read_unaligned();
                 for (b, x) in four.into_iter().enumerate() {
                     let x = L::splat(x);
-                    for (p, acc) in acc.iter_mut().enumerate() {
+                    for p in 0..P {
                         let (step, least) = affine[p][q / (QUADS / 2)];
-                        *acc = x.fma(codes[p][b].fma(step, least), *acc);
+                        acc[0][p] = x.fma(codes[p][b].fma(step, least), acc[0][p]);
                     }
                 }
             }
         }
-        for (p, acc) in acc.into_iter().enumerate() {
-            finish(acc, part.n(), first + p, out.bias, out.into, out.y);
-        }
+        let mut sums = [[0.0; LANES]; P];
+        store_tile(&acc, sums.as_mut_ptr().cast(), P * LANES);
+        out.finish::<L>(sums.as_ptr().cast(), (0, 1), first, P);
     }
     P
 }
@@ -115,7 +115,7 @@ unsafe fn chains<L: Words, B: Width, const P: usize>(part: &Part, x: &[f32], fir
 unsafe fn matrix<L: Words>(part: &Part, rows: &Rows<'_>, panels: Range<usize>, out: Output<'_>, scratch: &mut Scratch) {
     let (m, k) = (rows.m, part.k());
     let wide = scratch.wide.as_mut_ptr().cast::<f32>();
-    let sums = sums(m, &mut scratch.sums);
+    let sums = room_for_sums(m, &mut scratch.sums);
     let mut panel = panels.start;
     while panel < panels.end {
         let pair = L::TILE_PANELS == 2 && panel + 1 < panels.end;
@@ -129,7 +129,7 @@ unsafe fn matrix<L: Words>(part: &Part, rows: &Rows<'_>, panels: Range<usize>, o
                 }
                 for (row, count) in tiles(m, L::TILE_ROWS) {
                     let a = rows.floats.as_ptr().add(row * k + start * count);
-                    let stretch = Stretch { part, panel, start, length, row, sums: sums.add(row * 2 * LANES), out };
+                    let stretch = Stretch { part, panel, start, length, row, sums: sums.add(row * SUM_COLUMNS), out };
                     with_rows!(count, L, R => {
                         if pair {
                             stretch.tile::<L, R, 2>(a, [wide, wide.add(STRETCH * LANES)]);
@@ -185,23 +185,12 @@ impl Stretch<'_> {
         unsafe {
             let mut acc = [[L::zero(); P]; R];
             if self.start > 0 {
-                for (r, acc) in acc.iter_mut().enumerate() {
-                    for (p, acc) in acc.iter_mut().enumerate() {
-                        *acc = L::load(self.sums.add((r * 2 + p) * LANES));
-                    }
-                }
+                load_tile(&mut acc, self.sums, SUM_COLUMNS);
             }
             tile::<L, f32, R, P>(self.length, tile::Rows { first: a, row: 1, column: R }, panels, &mut acc);
-            let last = self.start + self.length == self.part.k();
-            for (r, acc) in acc.into_iter().enumerate() {
-                for (p, acc) in acc.into_iter().enumerate() {
-                    if last {
-                        let y = self.out.y.add((self.row + r) * self.out.stride);
-                        finish(acc, self.part.n(), self.panel + p, self.out.bias, self.out.into, y);
-                    } else {
-                        acc.store(self.sums.add((r * 2 + p) * LANES));
-                    }
-                }
+            store_tile(&acc, self.sums, SUM_COLUMNS);
+            if self.start + self.length == self.part.k() {
+                self.out.finish::<L>(self.sums, (self.row, R), self.panel, P);
             }
         }
     }

@@ -21,8 +21,9 @@ use std::ops::Range;
 
 use super::int8::{self, Int8Isa};
 use super::lanes::Isa;
+use super::target::Output;
 use crate::cpu::team::Team;
-pub(crate) use operands::{Output, Rows};
+pub(crate) use operands::Rows;
 pub(crate) use part::Part;
 
 /// Parts on top of each other.
@@ -103,7 +104,8 @@ impl Packed {
                 // SAFETY: the part's columns begin at `column` of the output's rows; the rest is this function's.
                 unsafe {
                     let y = out.y.add(column);
-                    let out = Output { y, bias: out.bias.map(|bias| &bias[column..column + part.n()]), ..out };
+                    let bias = out.bias.map(|bias| &bias[column..column + part.n()]);
+                    let out = Output { n: part.n(), bias, y, ..out };
                     if self.rounds {
                         bytes::product(unit, part, rows, own, out);
                     } else {

@@ -195,25 +195,32 @@ fn packed_weights_give_the_bits_of_dequantised_ones() {
 
 #[test]
 fn parts_of_different_types_and_odd_heights_follow_each_other() {
-    let (k, m) = (512, 5);
+    let (k, m) = (512, 301);
     let heights = [20, 37, 16, 1];
     let types = [TYPES[7], TYPES[9], TYPES[0], TYPES[12]];
-    let (mut parts, mut tensors) = (vec![], vec![]);
+    let (mut parts, mut rounding, mut tensors) = (vec![], vec![], vec![]);
     for (n, (kind, halves)) in heights.into_iter().zip(types) {
         let blocks = random_blocks(kind, halves, n * k, n as u64);
         tensors.push(dense(n, k, dequantised(kind, &blocks, n * k)));
         parts.push(Part::pack(kind, n, k, &blocks).unwrap());
+        rounding.push(Part::pack(kind, n, k, &blocks).unwrap());
     }
     let (packed, dense) = (PackedMatrix::stack_packed(parts, false), PackedMatrix::stack(tensors));
     let (x, bias) = (noise(m * k, 1), noise(heights.iter().sum(), 2));
     let team = Team::new(2);
-    for m in [1, m] {
+    for m in [1, 5, m] {
         let x = &x[..m * k];
         assert_bits(
             &product(&team, x, &packed, Some(&bias), Target::Add),
             &product(&team, x, &dense, Some(&bias), Target::Add),
             "stacked",
         );
+    }
+    let rounding = PackedMatrix::stack_packed(rounding, true);
+    let all = product(&team, &x, &rounding, Some(&bias), Target::Overwrite);
+    for (row, together) in all.chunks_exact(bias.len()).enumerate().step_by(60) {
+        let alone = product(&team, &x[row * k..(row + 1) * k], &rounding, Some(&bias), Target::Overwrite);
+        assert_bits(&alone, together, "a row alone");
     }
     let (mut row, mut expected) = (vec![0f32; k], vec![0f32; k]);
     for i in [19, 20, 56, 57, 73] {
@@ -387,7 +394,7 @@ fn rounded_activations_have_the_bits_of_the_definition_on_every_unit_thread_coun
                 let part = Part::pack(kind, n, k, &blocks).unwrap();
                 let rows = Rows { m, floats: &[], words: &words, halves: &halves };
                 let mut y = vec![f32::NAN; m * n];
-                let out = Output { bias: None, into: Target::Overwrite, y: y.as_mut_ptr(), stride: n };
+                let out = Output { n, bias: None, into: Target::Overwrite, y: y.as_mut_ptr(), stride: n };
                 let packed = Packed::new(vec![part], true);
                 // SAFETY: the unit is one of this CPU's; everything has the sizes above.
                 unsafe { packed.product(Isa::Portable, unit, &rows, 0..packed.panels(), out) };

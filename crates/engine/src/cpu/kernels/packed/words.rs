@@ -25,9 +25,6 @@ pub(crate) trait Words: Lanes {
     unsafe fn unsigned(p: *const u8) -> Self;
     /// Sixteen signed bytes as floats.
     unsafe fn signed(p: *const i8) -> Self;
-    /// Asks for a cache line, which need not exist; does nothing where there is no instruction for it.
-    #[inline(always)]
-    unsafe fn prefetch(_: *const u32) {}
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -97,11 +94,6 @@ mod x86 {
         unsafe fn unsigned(p: *const u8) -> __m512 {
             // SAFETY: the caller has sixteen bytes at the pointer, and the instructions.
             unsafe { _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast()))) }
-        }
-        #[inline(always)]
-        unsafe fn prefetch(p: *const u32) {
-            // SAFETY: nothing is read, wherever the pointer points.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
         }
         #[inline(always)]
         unsafe fn signed(p: *const i8) -> __m512 {
@@ -200,11 +192,6 @@ mod x86 {
                     _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(p.add(8).cast()))),
                 )
             }
-        }
-        #[inline(always)]
-        unsafe fn prefetch(p: *const u32) {
-            // SAFETY: nothing is read, wherever the pointer points.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
         }
         #[inline(always)]
         unsafe fn signed(p: *const i8) -> Pair {
