@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of speed in benches/results/engine-memory.md, from its rows.
+"""The tables of published quantisations and of speed in benches/results/engine-memory.md, from its rows.
 
     python3 benches/peers/memory_table.py
 
@@ -18,7 +18,21 @@ def number(v):
     return f"{v:,.0f}" if v >= 99.5 else f"{v:.1f}"
 
 
-for table in json.load(open(ROWS))["rounds_by_batch"]:
+document = json.load(open(ROWS))
+published = document["published_quantisations"]
+print("| folder | file, GB | largest resident memory, GB | its ratio |\n|---|---|---|---|")
+for row in published["memory"]:
+    size, resident = row["file_bytes"], row["largest_resident_bytes"]
+    print(f"| {row['folder']} | {size / 1e9:.2f} | {resident / 1e9:.2f} | {resident / size:.2f} |")
+rounds = published["act_order"]["rounds"]
+print(f"\n{published['act_order']['folder']}: {len(rounds)} rounds\n")
+print("| tokens a second | in 4 bits | in f32 | times f32 |\n|---|---|---|---|")
+for what, batch in ((what, name) for what in ("decode", "prefill") for name in rounds[0]["packed"] if name.startswith("batch")):
+    packed, wide = ([row[kind][batch][what] for row in rounds] for kind in ("packed", "f32"))
+    ratios = [a / b for a, b in zip(packed, wide)]
+    print(f"| {what}, {batch} | {number(median(packed))} | {number(median(wide))} | **{median(ratios):.2f}** ({min(ratios):.2f} to {max(ratios):.2f}) |")
+
+for table in document["rounds_by_batch"]:
     rounds = table["rounds"]
     print(f"\n{table['model']}: {len(rounds)} rounds, {table['prompt_tokens']} prompt tokens and {table['new_tokens']} new ones, {table['machine']}")
     for what in ("decode", "prefill"):

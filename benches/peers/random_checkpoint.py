@@ -2,6 +2,7 @@
 """A folder with random weights in the shape and packing of a published checkpoint, to measure memory where the real one is not at hand.
 
 random_checkpoint.py awq-8b --like tests/golden/engine/checkpoints/llama-awq-gemm --out /tmp/awq-8b
+random_checkpoint.py gptq-8b --like tests/golden/engine/checkpoints/llama-gptq-desc-act --out /tmp/gptq-8b
 random_checkpoint.py gpt-oss-20b --like tests/golden/engine/checkpoints/gpt-oss-mxfp4 --out /tmp/gpt-oss-20b
 /usr/bin/time -v earnest run nupa --tasks add_Integer --lengths 1 --limit 4 --max-tokens 4 --model /tmp/awq-8b
 """
@@ -25,25 +26,40 @@ def around(hidden, layers, vocabulary):
         yield f"model.{norm}.weight", "BF16", [hidden]
 
 
-def awq_8b(config):
-    """Llama 3.1 8B as AutoAWQ publishes it: 4 bits in groups of 128, embedding and head in bf16."""
-    hidden, inner, layers, heads, kv_heads, width, vocabulary = 4096, 14336, 32, 32, 8, 128, 128256
-    config.update(hidden_size=hidden, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads,
-                  num_key_value_heads=kv_heads, head_dim=width, vocab_size=vocabulary, tie_word_embeddings=False)
-    config["quantization_config"]["group_size"] = 128
+LLAMA_8B = dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8, head_dim=128)
+LLAMA_1B = dict(hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32, num_key_value_heads=8, head_dim=64)
 
-    def packed(name, rows, columns):
-        yield f"{name}.qweight", "I32", [columns, rows // 8]
-        yield f"{name}.qzeros", "I32", [columns // 128, rows // 8]
-        yield f"{name}.scales", "F16", [columns // 128, rows]
 
-    yield from around(hidden, layers, vocabulary)
-    for layer in range(layers):
-        at = f"model.layers.{layer}."
-        for name, rows, columns in (("self_attn.q_proj", heads * width, hidden), ("self_attn.k_proj", kv_heads * width, hidden),
-                                    ("self_attn.v_proj", kv_heads * width, hidden), ("self_attn.o_proj", hidden, heads * width),
-                                    ("mlp.gate_proj", inner, hidden), ("mlp.up_proj", inner, hidden), ("mlp.down_proj", hidden, inner)):
-            yield from packed(at + name, rows, columns)
+def awq(name, rows, columns):
+    """AutoAWQ: 4 bits in groups of 128."""
+    yield f"{name}.qweight", "I32", [columns, rows // 8]
+    yield f"{name}.qzeros", "I32", [columns // 128, rows // 8]
+    yield f"{name}.scales", "F16", [columns // 128, rows]
+
+
+def gptq(name, rows, columns):
+    """GPTQ with act order: 4 bits in groups of 128, each input in any of them."""
+    yield f"{name}.qweight", "I32", [columns // 8, rows]
+    yield f"{name}.qzeros", "I32", [columns // 128, rows // 8]
+    yield f"{name}.scales", "F16", [columns // 128, rows]
+    yield f"{name}.g_idx", "I32", [columns]
+
+
+def llama(sizes, packed):
+    """Llama with packed projections, embedding and head in bf16."""
+    def tensors(config):
+        config.update(sizes, vocab_size=128256, tie_word_embeddings=False)
+        config["quantization_config"]["group_size"] = 128
+        hidden, inner, heads, kv_heads, width = (sizes[name] for name in (
+            "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim"))
+        yield from around(hidden, sizes["num_hidden_layers"], 128256)
+        for layer in range(sizes["num_hidden_layers"]):
+            at = f"model.layers.{layer}."
+            for name, rows, columns in (("self_attn.q_proj", heads * width, hidden), ("self_attn.k_proj", kv_heads * width, hidden),
+                                        ("self_attn.v_proj", kv_heads * width, hidden), ("self_attn.o_proj", hidden, heads * width),
+                                        ("mlp.gate_proj", inner, hidden), ("mlp.up_proj", inner, hidden), ("mlp.down_proj", hidden, inner)):
+                yield from packed(at + name, rows, columns)
+    return tensors
 
 
 def gpt_oss_20b(config):
@@ -69,11 +85,14 @@ def gpt_oss_20b(config):
             yield f"{at}mlp.experts.{name}_bias", "BF16", [experts, rows]
 
 
-SHAPES = {"awq-8b": awq_8b, "gpt-oss-20b": gpt_oss_20b}
+SHAPES = {"awq-8b": llama(LLAMA_8B, awq), "awq-1b": llama(LLAMA_1B, awq), "gptq-8b": llama(LLAMA_8B, gptq), "gptq-1b": llama(LLAMA_1B, gptq),
+          "gpt-oss-20b": gpt_oss_20b}
 
 
-def source(name, dtype, random):
-    """A few MiB that are repeated: ones for norms, plausible scales, and random bits or small numbers for the rest."""
+def source(name, dtype, shape, random):
+    """A few MiB that are repeated: ones for norms, plausible scales, groups of inputs, and random bits or small numbers for the rest."""
+    if name.endswith(".g_idx"):
+        return random["generator"].permutation(np.arange(shape[0], dtype=np.int32) // 128).tobytes()
     if "norm" in name:
         return np.full(1 << 12, 0x3F80, np.uint16).tobytes()
     if name.endswith("_scales"):
@@ -98,7 +117,8 @@ def main():
             shutil.copy(file, asked.out)
     generator = np.random.default_rng(1)
     small = generator.normal(0, 0.02, 1 << 22).astype(np.float32)
-    random = {"bits": generator.bytes(1 << 24), "bf16": (small.view(np.uint32) >> 16).astype(np.uint16).tobytes()}
+    random = {"bits": generator.bytes(1 << 24), "bf16": (small.view(np.uint32) >> 16).astype(np.uint16).tobytes(),
+              "generator": generator}
     header, end = {}, 0
     for name, dtype, shape in tensors:
         size = int(np.prod(shape)) * BYTES[dtype]
@@ -109,7 +129,7 @@ def main():
     with (asked.out / "model.safetensors").open("wb") as out:
         out.write(struct.pack("<Q", len(text)) + text)
         for name, dtype, shape in tensors:
-            left, piece = int(np.prod(shape)) * BYTES[dtype], source(name, dtype, random)
+            left, piece = int(np.prod(shape)) * BYTES[dtype], source(name, dtype, shape, random)
             while left > 0:
                 left -= out.write(piece[:left])
     print(f"{asked.out}: {end / 1e9:.2f} GB of weights")

@@ -477,6 +477,53 @@ fn stacked_experts_read_like_single_ones() {
 }
 
 #[test]
+fn qwen35_with_experts_loads_as_it_is_published() {
+    let plain = Checkpoint::open(&golden("qwen3.5-moe")).unwrap();
+    let folder = with_tensors("qwen3.5-moe", |tensors| {
+        for layer in 0..4 {
+            let mut take = |expert: usize, matrix: &str| {
+                let name = format!("model.layers.{layer}.mlp.experts.{expert}.{matrix}_proj.weight");
+                tensors.remove(&name).unwrap().2
+            };
+            let (mut gate_up, mut down) = (Vec::new(), Vec::new());
+            for expert in 0..6 {
+                gate_up.extend([take(expert, "gate"), take(expert, "up")].concat());
+                down.extend(take(expert, "down"));
+            }
+            let name = |matrix: &str| format!("model.layers.{layer}.mlp.experts.{matrix}_proj");
+            tensors.insert(name("gate_up"), ("F32".into(), vec![6, 48, 64], gate_up));
+            tensors.insert(name("down"), ("F32".into(), vec![6, 64, 24], down));
+        }
+        let renamed = |name: String| match name.strip_prefix("model.") {
+            Some(rest) => format!("model.language_model.{rest}"),
+            None => name,
+        };
+        *tensors = std::mem::take(tensors).into_iter().map(|(name, tensor)| (renamed(name), tensor)).collect();
+        // The block that predicts several tokens, and the image encoder, of which a text needs nothing.
+        for name in ["mtp.fc.weight", "mtp.layers.0.mlp.experts.down_proj", "model.visual.blocks.0.attn.qkv.weight"] {
+            tensors.insert(name.into(), ("F32".into(), vec![1], vec![0; 4]));
+        }
+    });
+    edit(folder.path(), "config.json", |config| {
+        let mut text = config.take();
+        text.as_object_mut().unwrap().remove("architectures");
+        text["rope_parameters"]["mrope_section"] = json!([2, 1, 1]);
+        text["rope_parameters"]["mrope_interleaved"] = json!(true);
+        let keys = json!({"attn_output_gate": true, "full_attention_interval": 2, "mamba_ssm_dtype": "float32", "mlp_only_layers": [],
+            "mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": false});
+        text.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        *config = json!({"architectures": ["Qwen3_5MoeForConditionalGeneration"], "model_type": "qwen3_5_moe",
+            "image_token_id": 500, "video_token_id": 501, "vision_start_token_id": 502, "vision_end_token_id": 503,
+            "tie_word_embeddings": false, "text_config": text, "vision_config": {"model_type": "qwen3_5_moe", "depth": 2}});
+    });
+    let checkpoint = Checkpoint::open(folder.path()).unwrap();
+    let mut expected = plain.config.clone();
+    expected.architecture = checkpoint.config.architecture.clone();
+    assert_eq!(checkpoint.config, expected);
+    assert_eq!(all_tensors(&checkpoint), all_tensors(&plain));
+}
+
+#[test]
 fn tokenizers_that_do_not_fit_are_refused() {
     let error = refusal(&with_config("llama", json!({"vocab_size": 300})));
     assert!(matches!(error, CheckpointError::Tokenizer { .. }), "{error}");

@@ -838,7 +838,7 @@ fn published_quantisations_are_named() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/engine/checkpoints");
     for (name, quantisation, activations, held) in [
         ("llama-fp8-block128", "fp8 e4m3, blocks of 128 x 128", true, "packed as in the file"),
-        ("llama-gptq-desc-act", "gptq 4-bit, groups of 128, act order", false, "widened to f32"),
+        ("llama-gptq-desc-act", "gptq 4-bit, groups of 128, act order", false, "packed as in the file"),
     ] {
         let model = golden.join(name);
         let model = model.to_str().unwrap();

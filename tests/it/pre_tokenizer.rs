@@ -276,7 +276,7 @@ fn models_show_says_what_weights_are_held_as() {
         ("plain.gguf".to_owned(), "in these files' type"),
         ("packed.gguf".to_owned(), "packed as in the file"),
         (golden("llama-awq-gemm"), "packed as in the file"),
-        (golden("llama-gptq-desc-act"), "widened to f32"),
+        (golden("llama-gptq-desc-act"), "packed as in the file"),
         (golden("gpt-oss-mxfp4"), "packed as in the file"),
     ] {
         let shown = earnest(folder.path(), &["models", "show", &model]);

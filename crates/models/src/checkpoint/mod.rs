@@ -54,4 +54,4 @@ pub use tokenizer::Tokenizer;
 pub use tokenizer::text_stream::TextStream;
 pub use trial::serve_if_worker;
 pub use weight_format::{Compute, ElementType, KvType, Quant, WeightFormat, WeightRecord};
-pub use weights::{BlockType, Half, LayerParameter, Parameter, Tensor, Values};
+pub use weights::{BlockType, GroupedRow, Half, LayerParameter, Parameter, Tensor, Values};

@@ -308,6 +308,25 @@ impl Checkpoint {
         }
     }
 
+    /// Returns the group of each input of a matrix in [`BlockType::GroupedRow`]s.
+    ///
+    /// # Errors
+    /// [`CheckpointError::TensorMissing`] for other matrices, and those of reading the file.
+    pub fn groups_of_inputs(&self, p: Parameter, shape: &[usize]) -> Result<Vec<u32>, CheckpointError> {
+        let is_known = self.shapes.get(&p).is_some_and(|known| known == shape);
+        let groups = match &self.weights {
+            Weights::Hf(weights) if is_known && self.weight_format.keeps_values() => {
+                weights.groups_of_inputs(&self.config, p, shape)?
+            }
+            Weights::Hf(_) | Weights::Gguf(_) | Weights::Random(_) | Weights::Absent => None,
+        };
+        groups.ok_or_else(|| CheckpointError::TensorMissing {
+            tensor: format!("{p:?}"),
+            parameter: format!("{p}, in groups of inputs"),
+            path: self.source.clone(),
+        })
+    }
+
     /// Sets the quantisation or rounding that [`Checkpoint::tensor`] applies from now on; to an evaluation, this is another model.
     pub fn set_weight_format(&mut self, format: WeightFormat) {
         self.weight_format = format;

@@ -353,7 +353,7 @@ impl WeightFormat {
             (&[rows, width], _) if self.computes_bf16(parameter) => {
                 (rows * width.next_multiple_of(BF16_BLOCK)) as u64 * 2
             }
-            (&[_, _], Some(blocks)) => elements / blocks.size().0 as u64 * blocks.packed_bytes() as u64,
+            (&[rows, width], Some(blocks)) => blocks.matrix_bytes(rows, width),
             _ => elements * self.held_as(parameter, shape, stored).size_bytes(),
         }
     }

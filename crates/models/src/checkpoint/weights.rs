@@ -177,6 +177,31 @@ pub enum BlockType {
     Group8(Half, bool),
     /// 8-bit floats with a scale in f32: 36 bytes for 32 weights.
     E4m3,
+    /// Integers whose groups are no blocks of 32 neighbours: a block is a row.
+    GroupedRow(GroupedRow),
+}
+
+/// A row of integers whose inputs are in groups, neighbours or not, each with a scale and a zero point: the codes, in 16 or 32
+/// bytes for 32 inputs, then the scales and then the zero points of all groups in f32. Weights are `(code - zero) * scale`, and the
+/// groups of inputs are those of [`Checkpoint::groups_of_inputs`](super::Checkpoint::groups_of_inputs).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GroupedRow {
+    pub inputs: usize,
+    pub groups: usize,
+    /// Codes of more than four bits.
+    pub wide: bool,
+}
+
+impl GroupedRow {
+    /// Bytes of the codes.
+    pub fn code_bytes(self) -> usize {
+        if self.wide { self.inputs } else { self.inputs / 2 }
+    }
+
+    /// Bytes of the row.
+    pub fn bytes(self) -> usize {
+        self.code_bytes() + 2 * size_of::<f32>() * self.groups
+    }
 }
 
 impl BlockType {
@@ -199,11 +224,21 @@ impl BlockType {
             BlockType::Group4(_) => (32, 19),
             BlockType::Group8(..) => (32, 35),
             BlockType::E4m3 => (32, 36),
+            BlockType::GroupedRow(row) => (row.inputs, row.bytes()),
+        }
+    }
+
+    /// Returns the bytes of a matrix of whole blocks in the CPU engine.
+    pub fn matrix_bytes(self, rows: usize, width: usize) -> u64 {
+        let blocks = rows as u64 * (width / self.size().0) as u64 * self.packed_bytes() as u64;
+        match self {
+            BlockType::GroupedRow(row) => blocks + (row.inputs * size_of::<u32>()) as u64,
+            _ => blocks,
         }
     }
 
     /// Returns the bytes of a block in the CPU engine: those of the file and a few to align scales; 2 and 3 bits take 4.
-    pub fn packed_bytes(self) -> usize {
+    fn packed_bytes(self) -> usize {
         match self {
             BlockType::Q2K => 164,
             BlockType::Q3K => 146,
@@ -216,9 +251,9 @@ impl BlockType {
         }
     }
 
-    /// True if products with it can round activations to 8 bits: codes are integers.
+    /// True if products with it can round activations to 8 bits: the codes of 32 inputs are integers of one or two scales.
     pub fn has_integers(self) -> bool {
-        self != BlockType::E4m3
+        !matches!(self, BlockType::E4m3 | BlockType::GroupedRow(_))
     }
 
     pub(super) fn of(dtype: GgmlDType) -> Option<BlockType> {

@@ -63,7 +63,11 @@ impl Reader<'_> {
     /// A matrix of quantised blocks.
     fn blocks(&self, parameter: Parameter, kind: BlockType, n: usize, width: usize) -> Result<Part, LoadError> {
         let blocks = self.checkpoint.blocks(parameter, &[n, width])?;
-        Part::pack(kind, n, width, &blocks).map_err(|count| self.not_finite(parameter, count))
+        let groups = match kind {
+            BlockType::GroupedRow(_) => self.checkpoint.groups_of_inputs(parameter, &[n, width])?,
+            _ => vec![],
+        };
+        Part::pack(kind, n, width, &blocks, groups).map_err(|count| self.not_finite(parameter, count))
     }
 
     pub(super) fn vector(&self, parameter: Parameter, length: usize) -> Result<Vec<f32>, LoadError> {

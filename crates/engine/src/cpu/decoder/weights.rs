@@ -41,7 +41,7 @@ pub enum LoadError {
     },
     /// Nothing to which the arithmetic applies.
     #[error(
-        "the setting `compute = a8` multiplies quantised weights as they are, and this checkpoint has none in blocks of 2 to 8 bits: name a \
+        "the setting `compute = a8` multiplies quantised weights as they are, and this checkpoint has none of 2 to 8 bits whose scales are those of 32 neighbours: name a \
          quantised GGUF file, add the setting `quant`, or use the setting `compute = int8`"
     )]
     NoBlocks,

@@ -160,9 +160,9 @@ impl GgufWeights {
         let usual = places.first().map(|p| p.tensor.clone()).unwrap_or_default();
         for place in places {
             let Some(tensor) = self.file.tensors.get(&place.tensor) else { continue };
-            // Files have a single row as a vector, or as it is.
-            let without_ones = |shape: &[usize]| shape.iter().copied().skip_while(|n| *n == 1).collect::<Vec<usize>>();
-            if without_ones(&tensor.shape) != without_ones(&place.whole) {
+            // A matrix of a single row is a vector in some files.
+            let is_row = matches!(place.whole[..], [1, width] if tensor.shape == [width]);
+            if tensor.shape != place.whole && !is_row {
                 return Err(CheckpointError::WrongShape {
                     tensor: place.tensor,
                     path: self.file.path_of(tensor).to_path_buf(),

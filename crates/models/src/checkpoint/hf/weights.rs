@@ -264,6 +264,19 @@ impl HfWeights {
         Ok(Some(split_gate_rows(config, parameter, blocks, row)))
     }
 
+    /// Returns the group of each input of a matrix in grouped rows; none for other matrices.
+    pub(in crate::checkpoint) fn groups_of_inputs(
+        &self,
+        config: &DecoderConfig,
+        parameter: Parameter,
+        shape: &[usize],
+    ) -> Result<Option<Vec<u32>>, CheckpointError> {
+        match self.place(config, parameter, shape)?.1 {
+            Found::Plain(_) => Ok(None),
+            Found::Quantised(matrix) => matrix.groups_of_inputs(),
+        }
+    }
+
     /// Reads the scales of a matrix in E4M3, one for each group of [`FP8_GROUP`] columns of each row; none for other matrices, and where a
     /// parameter's rows are not those of the tensor.
     pub(in crate::checkpoint) fn e4m3_scales(

@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use super::codes::{GROUP, QUADS, Width, with_codes};
+use super::grouped;
 use super::operands::{Rows, STRETCH};
 use super::part::{Panel, Part};
 use super::words::Words;
-use crate::cpu::kernels::lanes::{Isa, LANES, for_each_isa};
+use crate::cpu::kernels::lanes::{Isa, LANES, Lanes, Portable, for_each_isa};
 use crate::cpu::kernels::target::{Output, SUM_COLUMNS, room_for_sums};
 use crate::cpu::kernels::tile::{self, load_tile, store_tile, tile, tiles, with_rows};
 
@@ -58,6 +59,9 @@ for_each_isa! {
 unsafe fn vector<L: Words>(part: &Part, x: &[f32], panels: Range<usize>, out: Output<'_>) {
     // SAFETY: as this function's callers'.
     unsafe {
+        if let Some(of) = part.groups_of_inputs() {
+            return grouped::vector::<L>(part, of, x, panels, out);
+        }
         with_codes!(part.codes(), B => {
             let mut panel = panels.start;
             while panel < panels.end {
@@ -125,7 +129,7 @@ unsafe fn matrix<L: Words>(part: &Part, rows: &Rows<'_>, panels: Range<usize>, o
             // are those of `k` inputs; columns are the caller's.
             unsafe {
                 for p in 0..if pair { 2 } else { 1 } {
-                    with_codes!(part.codes(), B => widen::<L, B>(part.panel(panel + p), start, length, wide.add(p * STRETCH * LANES)));
+                    widen::<L>(part, panel + p, start, length, wide.add(p * STRETCH * LANES));
                 }
                 for (row, count) in tiles(m, L::TILE_ROWS) {
                     let a = rows.floats.as_ptr().add(row * k + start * count);
@@ -144,9 +148,58 @@ unsafe fn matrix<L: Words>(part: &Part, rows: &Rows<'_>, panels: Range<usize>, o
     }
 }
 
+/// Writes row `row` (an embedding) times `scale` to `out` (`[k]`): one lane of each vector.
+pub(super) fn row(part: &Part, row: usize, scale: f32, out: &mut [f32]) {
+    assert!(row < part.n() && out.len() == part.k(), "a row of another matrix");
+    let (panel, lane) = (part.panel(row / LANES), row % LANES);
+    let of_lane = |(first, second)| (lane_of(first, lane), lane_of(second, lane));
+    with_codes!(part.codes(), B => {
+        for (group, out) in out.chunks_exact_mut(GROUP).enumerate() {
+            let of = part.groups_of_inputs().map(|of| &of[group * GROUP..(group + 1) * GROUP]);
+            // SAFETY: the group is one of the panel's, which has steps of groups.
+            let affine = if of.is_some() { [(0.0, 0.0); 2] } else { unsafe { panel.affine::<Portable>(group) }.map(of_lane) };
+            for (q, four) in out.chunks_exact_mut(4).enumerate() {
+                // SAFETY: the group is one of the panel's.
+                let codes = unsafe { B::floats::<Portable>(panel.codes.add(group * B::LINES * LANES), q) };
+                for (b, (o, code)) in four.iter_mut().zip(codes).enumerate() {
+                    let code = lane_of(code, lane);
+                    let weight = match of {
+                        Some(of) => {
+                            // SAFETY: the part's groups of inputs are those of its panels.
+                            let (step, less) = of_lane(unsafe { panel.of_group::<Portable>(of[4 * q + b]) });
+                            (code + less) * step
+                        }
+                        None => code.mul_add(affine[q / (QUADS / 2)].0, affine[q / (QUADS / 2)].1),
+                    };
+                    *o = weight * scale;
+                }
+            }
+        }
+    });
+}
+
+fn lane_of(v: Portable, lane: usize) -> f32 {
+    let mut lanes = [0f32; LANES];
+    // SAFETY: there is room for sixteen floats.
+    unsafe { Lanes::store(v, lanes.as_mut_ptr()) };
+    lanes[lane]
+}
+
 /// Widens the weights of inputs `start..start + length` of a panel to `[length][16]`.
 #[inline(always)]
-unsafe fn widen<L: Words, B: Width>(panel: Panel, start: usize, length: usize, out: *mut f32) {
+unsafe fn widen<L: Words>(part: &Part, panel: usize, start: usize, length: usize, out: *mut f32) {
+    // SAFETY: as this function's callers'.
+    unsafe {
+        let panel = part.panel(panel);
+        match part.groups_of_inputs() {
+            Some(of) => grouped::widen::<L>(part, of, panel, start, length, out),
+            None => with_codes!(part.codes(), B => widen_blocks::<L, B>(panel, start, length, out)),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn widen_blocks<L: Words, B: Width>(panel: Panel, start: usize, length: usize, out: *mut f32) {
     for group in 0..length / GROUP {
         // SAFETY: the caller's stretch is within the panel, and there is room for it.
         unsafe {

@@ -2,14 +2,17 @@
 //!
 //! In f32, products have the bits of products with dequantised weights: a widened weight is that weight ([`part`]), and each
 //! output is the same chain of multiply-adds. One row is multiplied as weights are widened, in registers; for more rows a stretch of a panel is
-//! widened once, to a cache, and every tile of rows goes on with its chains there.
+//! widened once, to a cache, and every tile of rows goes on with its chains there. Rows whose groups are no blocks of neighbours have an index of
+//! each input's group ([`grouped`]).
 //!
 //! For `--compute a8` activations are rounded to 8 bits as in [`int8`](super::int8), and codes are multiplied with them in
 //! integers; weights are those of the file ([`bytes`]).
 
 mod bytes;
 mod codes;
+mod column;
 mod exact;
+mod grouped;
 mod operands;
 mod part;
 mod words;
@@ -77,7 +80,7 @@ impl Packed {
     pub(crate) fn row(&self, mut row: usize, scale: f32, out: &mut [f32]) {
         for part in &self.parts {
             if row < part.n() {
-                return part.row(row, scale, out);
+                return exact::row(part, row, scale, out);
             }
             row -= part.n();
         }

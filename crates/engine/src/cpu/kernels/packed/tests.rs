@@ -10,7 +10,7 @@ use crate::cpu::kernels::lanes::{Isa, LANES};
 use crate::cpu::kernels::matmul::{MatmulScratch, PackedMatrix, matmul};
 use crate::cpu::kernels::target::Target;
 use crate::cpu::kernels::testing::noise;
-use earnest_models::checkpoint::{BlockType, Half, Levels, Tensor, Values};
+use earnest_models::checkpoint::{BlockType, GroupedRow, Half, Levels, Tensor, Values};
 
 /// Every type, and the bytes of its 16-bit floats.
 const TYPES: [(BlockType, &[usize]); 22] = [
@@ -138,6 +138,11 @@ fn values(kind: BlockType, block: &[u8]) -> Vec<f32> {
     }
 }
 
+/// A matrix in blocks of neighbours.
+fn pack(kind: BlockType, n: usize, k: usize, blocks: &[u8]) -> Result<Part, usize> {
+    Part::pack(kind, n, k, blocks, vec![])
+}
+
 fn dense(n: usize, k: usize, values: Vec<f32>) -> Tensor {
     Tensor { shape: vec![n, k], values: Values::F32(values) }
 }
@@ -164,7 +169,7 @@ fn packed_weights_give_the_bits_of_dequantised_ones() {
             let wide = dequantised(kind, &blocks, n * k);
             assert!(wide.iter().all(|w| w.is_finite()));
             let dense = PackedMatrix::stack(vec![dense(n, k, wide.clone())]);
-            let packed = PackedMatrix::stack_packed(vec![Part::pack(kind, n, k, &blocks).unwrap()], false);
+            let packed = PackedMatrix::stack_packed(vec![pack(kind, n, k, &blocks).unwrap()], false);
             let bias = noise(n, 5);
             for m in [1, 2, 3, 7, 12, 13, 30, 61] {
                 let x = noise(m * k, 2 + m as u64);
@@ -193,6 +198,88 @@ fn packed_weights_give_the_bits_of_dequantised_ones() {
     }
 }
 
+/// A group for each input, in any order.
+fn groups_of_inputs(inputs: usize, groups: usize, seed: u64) -> Vec<u32> {
+    noise(inputs, seed).into_iter().map(|v| (v * 1e5).rem_euclid(groups as f32) as u32 % groups as u32).collect()
+}
+
+/// Random grouped rows, and their weights by the definition.
+fn grouped_rows(row: GroupedRow, of: &[u32], n: usize, seed: u64) -> (Vec<u8>, Vec<f32>) {
+    let mut random = noise(n * (row.inputs + 2 * row.groups), seed).into_iter();
+    let mut below = |end: f32| (random.next().unwrap() * 1e5).rem_euclid(end).floor();
+    let (mut rows, mut weights) = (vec![], vec![]);
+    for _ in 0..n {
+        let greatest = if row.wide { 256.0 } else { 16.0 };
+        let codes: Vec<u8> = (0..row.inputs).map(|_| below(greatest) as u8).collect();
+        // All 24 bits of a scale; zero points below and beyond the codes.
+        let scales: Vec<f32> = (0..row.groups).map(|_| (below(2e4) - 1e4) / 3e6).collect();
+        let zeros: Vec<f32> = (0..row.groups).map(|_| below(600.0) - 200.0).collect();
+        for codes in codes.chunks_exact(32) {
+            match row.wide {
+                true => rows.extend(codes),
+                false => rows.extend((0..16).map(|i| codes[i] | codes[16 + i] << 4)),
+            }
+        }
+        rows.extend(scales.iter().chain(&zeros).flat_map(|v| v.to_le_bytes()));
+        let of_input = codes.iter().zip(of.iter().map(|group| *group as usize));
+        weights.extend(of_input.map(|(code, group)| (f32::from(*code) - zeros[group]) * scales[group]));
+    }
+    (rows, weights)
+}
+
+#[test]
+fn grouped_rows_give_the_bits_of_dequantised_ones() {
+    for (wide, n, k, groups) in [
+        (false, 33, 256, 2),
+        (true, 33, 256, 5),
+        (false, 100, 768, 6),
+        (false, 16, 32, 1),
+        (true, 50, 96, 3),
+        (false, 130, 160, 40),
+    ] {
+        let (row, of) = (GroupedRow { inputs: k, groups, wide }, groups_of_inputs(k, groups, 3));
+        let (blocks, weights) = grouped_rows(row, &of, n, 11);
+        let part = Part::pack(BlockType::GroupedRow(row), n, k, &blocks, of).unwrap();
+        // Beside a part of blocks, whose panels are counted first.
+        let q4_1 = random_blocks(BlockType::Q4_1, &[0, 2], 20 * k, 4);
+        let tensors = vec![dense(20, k, dequantised(BlockType::Q4_1, &q4_1, 20 * k)), dense(n, k, weights)];
+        let dense = PackedMatrix::stack(tensors);
+        let packed = PackedMatrix::stack_packed(vec![pack(BlockType::Q4_1, 20, k, &q4_1).unwrap(), part], false);
+        for m in [1, 2, 7, 13, 61] {
+            let x = noise(m * k, 2 + m as u64);
+            for isa in Isa::all() {
+                for threads in [1, 2] {
+                    let team = Team::with_isa(threads, isa);
+                    let what = format!("{row:?} {n}x{k} m={m} {} {threads} threads", isa.name());
+                    let of = |w: &PackedMatrix| product(&team, &x, w, None, Target::Overwrite);
+                    assert_bits(&of(&packed), &of(&dense), &what);
+                }
+            }
+        }
+        let (mut row, mut expected) = (vec![0f32; k], vec![0f32; k]);
+        for i in [19, 20, 20 + n / 2, 20 + n - 1] {
+            packed.row(i, 3.0, &mut row);
+            dense.row(i, 3.0, &mut expected);
+            assert_eq!(row, expected, "row {i}");
+        }
+    }
+}
+
+#[test]
+fn scales_of_grouped_rows_that_are_not_finite_are_counted() {
+    let (row, of) = (GroupedRow { inputs: 64, groups: 3, wide: true }, groups_of_inputs(64, 3, 3));
+    let kind = BlockType::GroupedRow(row);
+    let (blocks, _) = grouped_rows(row, &of, 17, 5);
+    // The scale of the second group, and its zero point: no number, and one whose product with a code is none.
+    for (at, number) in [(64 + 4, f32::NAN), (64 + 4, 3e37), (64 + 16, f32::INFINITY)] {
+        let mut blocks = blocks.clone();
+        for row in [3, 16] {
+            blocks[row * kind.size().1 + at..][..4].copy_from_slice(&number.to_le_bytes());
+        }
+        assert_eq!(Part::pack(kind, 17, 64, &blocks, of.clone()).err(), Some(2 * 64), "{number} at {at}");
+    }
+}
+
 #[test]
 fn parts_of_different_types_and_odd_heights_follow_each_other() {
     let (k, m) = (512, 301);
@@ -202,8 +289,8 @@ fn parts_of_different_types_and_odd_heights_follow_each_other() {
     for (n, (kind, halves)) in heights.into_iter().zip(types) {
         let blocks = random_blocks(kind, halves, n * k, n as u64);
         tensors.push(dense(n, k, dequantised(kind, &blocks, n * k)));
-        parts.push(Part::pack(kind, n, k, &blocks).unwrap());
-        rounding.push(Part::pack(kind, n, k, &blocks).unwrap());
+        parts.push(pack(kind, n, k, &blocks).unwrap());
+        rounding.push(pack(kind, n, k, &blocks).unwrap());
     }
     let (packed, dense) = (PackedMatrix::stack_packed(parts, false), PackedMatrix::stack(tensors));
     let (x, bias) = (noise(m * k, 1), noise(heights.iter().sum(), 2));
@@ -234,10 +321,14 @@ fn parts_of_different_types_and_odd_heights_follow_each_other() {
 fn the_memory_is_what_is_estimated() {
     for (kind, halves) in TYPES {
         let (n, k) = (64, 2048);
-        let part = Part::pack(kind, n, k, &random_blocks(kind, halves, n * k, 3)).unwrap();
-        let estimated = n * k / kind.size().0 * kind.packed_bytes();
-        assert!(part.size_bytes() == estimated, "{kind:?}: {} of {estimated}", part.size_bytes());
+        let part = pack(kind, n, k, &random_blocks(kind, halves, n * k, 3)).unwrap();
+        assert_eq!(part.size_bytes() as u64, kind.matrix_bytes(n, k), "{kind:?}");
     }
+    let of = groups_of_inputs(96, 7, 1);
+    let row = GroupedRow { inputs: 96, groups: 7, wide: false };
+    let (blocks, _) = grouped_rows(row, &of, 32, 2);
+    let kind = BlockType::GroupedRow(row);
+    assert_eq!(Part::pack(kind, 32, 96, &blocks, of).unwrap().size_bytes() as u64, kind.matrix_bytes(32, 96));
 }
 
 #[test]
@@ -255,7 +346,7 @@ fn scales_that_are_not_finite_are_counted() {
             };
             blocks[size + at..size + at + 2].copy_from_slice(&infinite);
             blocks[last + at..last + at + 2].copy_from_slice(&[0xFF, 0x7F]);
-            assert_eq!(Part::pack(kind, n, k, &blocks).err(), Some(2 * weights), "{kind:?}");
+            assert_eq!(pack(kind, n, k, &blocks).err(), Some(2 * weights), "{kind:?}");
         }
     }
     // Scales that are numbers, whose products with the greatest codes are none.
@@ -265,22 +356,22 @@ fn scales_that_are_not_finite_are_counted() {
     {
         let (weights, size) = kind.size();
         let mut blocks = random_blocks(kind, &[at], 17 * 64, 3);
-        assert!(Part::pack(kind, 17, 64, &blocks).is_ok());
+        assert!(pack(kind, 17, 64, &blocks).is_ok());
         blocks[size + at..size + at + 2].copy_from_slice(&huge);
-        assert_eq!(Part::pack(kind, 17, 64, &blocks).err(), Some(weights), "{kind:?}");
+        assert_eq!(pack(kind, 17, 64, &blocks).err(), Some(weights), "{kind:?}");
     }
     // A code that is no number, an exponent that is none, and one whose least weight is none.
     for (kind, at, byte) in [(BlockType::E4m3, 9, 0xFF), (BlockType::Mxfp4, 0, 0xFF), (BlockType::Mxfp4, 0, 252)] {
         let (weights, size) = kind.size();
         let mut blocks = random_blocks(kind, &[], 17 * 64, 3);
-        assert!(kind == BlockType::E4m3 || Part::pack(kind, 17, 64, &blocks).is_ok());
+        assert!(kind == BlockType::E4m3 || pack(kind, 17, 64, &blocks).is_ok());
         blocks.chunks_exact_mut(size).for_each(|block| {
             if kind == BlockType::E4m3 {
                 block[3] = 0x30
             }
         });
         blocks[3 * size + at] = byte;
-        assert_eq!(Part::pack(kind, 17, 64, &blocks).err(), Some(weights), "{kind:?} {byte}");
+        assert_eq!(pack(kind, 17, 64, &blocks).err(), Some(weights), "{kind:?} {byte}");
     }
 }
 
@@ -290,10 +381,10 @@ fn exponents_of_mxfp4_reach_below_the_normal_numbers() {
         let mut blocks = random_blocks(BlockType::Mxfp4, &[], 16 * 32, 5);
         blocks.chunks_exact_mut(17).for_each(|block| block[0] = power);
         let expected = dequantised(BlockType::Mxfp4, &blocks, 16 * 32);
-        let part = Part::pack(BlockType::Mxfp4, 16, 32, &blocks).unwrap();
+        let part = pack(BlockType::Mxfp4, 16, 32, &blocks).unwrap();
         let mut row = vec![0f32; 32];
         for i in 0..16 {
-            part.row(i, 1.0, &mut row);
+            exact::row(&part, i, 1.0, &mut row);
             assert_eq!(row, expected[i * 32..][..32], "2^({power} - 127)");
         }
     }
@@ -360,7 +451,7 @@ fn rounded_activations_have_the_bits_of_the_definition_on_every_unit_thread_coun
                 tame(kind, block);
             }
         }
-        let part = Part::pack(kind, n, k, &blocks).unwrap();
+        let part = pack(kind, n, k, &blocks).unwrap();
         let apart: Vec<_> = (0..n).map(|row| taken_apart(&part, row)).collect();
         let wide = dequantised(kind, &blocks, n * k);
         for (row, (codes, affine)) in apart.iter().enumerate() {
@@ -391,7 +482,7 @@ fn rounded_activations_have_the_bits_of_the_definition_on_every_unit_thread_coun
                 int8::quantise(&team, unit, &x, k, &mut words);
                 let mut halves = vec![];
                 half_sums(&team, &words, m, k, &mut halves);
-                let part = Part::pack(kind, n, k, &blocks).unwrap();
+                let part = pack(kind, n, k, &blocks).unwrap();
                 let rows = Rows { m, floats: &[], words: &words, halves: &halves };
                 let mut y = vec![f32::NAN; m * n];
                 let out = Output { n, bias: None, into: Target::Overwrite, y: y.as_mut_ptr(), stride: n };
@@ -410,7 +501,7 @@ fn rounded_activations_stay_close() {
         let (n, k) = (64, 1024);
         let blocks = random_blocks(kind, halves, n * k, 11);
         let dense = PackedMatrix::stack(vec![dense(n, k, dequantised(kind, &blocks, n * k))]);
-        let packed = PackedMatrix::stack_packed(vec![Part::pack(kind, n, k, &blocks).unwrap()], true);
+        let packed = PackedMatrix::stack_packed(vec![pack(kind, n, k, &blocks).unwrap()], true);
         let (team, x) = (Team::new(1), noise(3 * k, 1));
         let exact = product(&team, &x, &dense, None, Target::Overwrite);
         let near = product(&team, &x, &packed, None, Target::Overwrite);

@@ -3,7 +3,7 @@
 //! A word holds eight outputs of an input, zero points likewise; their order in the word is the one that its kernel unpacks fastest.
 use super::super::files::HfFiles;
 use super::gptq::TILE;
-use super::integers::{self, GroupOf, Integers, by_row};
+use super::integers::{GroupOf, Integers, Kept, ZeroPoints, by_row};
 use super::part::{FLOATS, Part};
 use crate::checkpoint::{BlockType, CheckpointError};
 use rayon::prelude::*;
@@ -45,7 +45,20 @@ impl<'a> AwqMatrix<'a> {
 
     /// Type of the blocks that keep it.
     pub(super) fn block_type(&self) -> Option<BlockType> {
-        integers::block_type(&self.scales, 4, self.size[1], self.group, false)
+        let kept = Kept {
+            scales: &self.scales,
+            bits: 4,
+            inputs: self.size[1],
+            group: self.group,
+            groups: self.size[1].div_ceil(self.group),
+            in_order: true,
+            zeros: ZeroPoints::OfCodes,
+        };
+        kept.block_type()
+    }
+
+    pub(super) fn groups_of_inputs(&self) -> GroupOf {
+        GroupOf::Neighbours(self.group)
     }
 
     /// Takes rows out of their words.
@@ -70,7 +83,7 @@ impl<'a> AwqMatrix<'a> {
             codes,
             zeros: by_row(rows.clone(), groups, zero),
             scales: by_row(rows, groups, |row, group| scales[group * outputs + row]),
-            of: GroupOf::Neighbours(self.group),
+            of: self.groups_of_inputs(),
         })
     }
 }

@@ -3,7 +3,7 @@
 //! Words hold `32 / bits` inputs of an output, the first in the lowest bits; zero points are packed in the same way along the
 //! outputs. `g_idx` has the group of each input: with act order, inputs of a group are not neighbours.
 use super::super::files::HfFiles;
-use super::integers::{self, GroupOf, Integers, by_row};
+use super::integers::{GroupOf, Integers, Kept, ZeroPoints, by_row};
 use super::packed::group_indices;
 use super::part::{FLOATS, Part};
 use super::settings::StoredZero;
@@ -56,14 +56,24 @@ impl<'a> GptqMatrix<'a> {
         Ok(Some(GptqMatrix { words, zeros, scales, indices, bits, group, stored_zero, size }))
     }
 
-    /// Type of the blocks that keep it; none with act order, where the inputs of a block are in several groups.
+    /// Type of the blocks that keep it.
     pub(super) fn block_type(&self) -> Option<BlockType> {
-        let less_one = self.stored_zero == StoredZero::LessOne;
-        let kind = integers::block_type(&self.scales, self.bits, self.size[1], self.group, less_one);
-        kind.filter(|_| self.groups_of_inputs().is_ok_and(|of| of.is_in_order()))
+        let kept = Kept {
+            scales: &self.scales,
+            bits: self.bits,
+            inputs: self.size[1],
+            group: self.group,
+            groups: self.size[1].div_ceil(self.group),
+            in_order: self.groups_of_inputs().ok()?.is_in_order(),
+            zeros: match self.stored_zero {
+                StoredZero::LessOne => ZeroPoints::OneMore,
+                StoredZero::Plain => ZeroPoints::OfCodes,
+            },
+        };
+        kept.block_type()
     }
 
-    fn groups_of_inputs(&self) -> Result<GroupOf, CheckpointError> {
+    pub(super) fn groups_of_inputs(&self) -> Result<GroupOf, CheckpointError> {
         Ok(match &self.indices {
             Some(part) => GroupOf::columns(group_indices(part, self.size[1].div_ceil(self.group))?, self.group),
             None => GroupOf::Neighbours(self.group),

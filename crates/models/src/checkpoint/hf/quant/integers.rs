@@ -1,6 +1,6 @@
 //! Integers with scales and zero points, whatever their layout: their values, and the blocks in which engines keep them.
 use super::part::Part;
-use crate::checkpoint::{BlockType, Half};
+use crate::checkpoint::{BlockType, GroupedRow, Half};
 use rayon::prelude::*;
 use safetensors::Dtype;
 use std::ops::Range;
@@ -48,7 +48,8 @@ impl GroupOf {
         matches!(self, GroupOf::Neighbours(_))
     }
 
-    fn column(&self, column: usize) -> usize {
+    /// The group of a column.
+    pub(super) fn column(&self, column: usize) -> usize {
         match self {
             GroupOf::Neighbours(size) => column / size,
             GroupOf::Columns(groups) => groups[column],
@@ -71,13 +72,18 @@ impl Integers {
         values
     }
 
-    /// Returns the blocks of [`block_type`]'s type, in which groups are neighbours.
+    /// Returns the blocks of the type that [`Kept::block_type`] says.
     pub(super) fn blocks(&self, kind: BlockType) -> Vec<u8> {
-        let (half, less) = match kind {
-            BlockType::Group8(half, less_one) => (half, i32::from(less_one)),
-            BlockType::Group4(half) => (half, 0),
+        match kind {
+            BlockType::Group4(half) => self.neighbours(kind, half, 0),
+            BlockType::Group8(half, less_one) => self.neighbours(kind, half, i32::from(less_one)),
+            BlockType::GroupedRow(row) => self.grouped_rows(row),
             other => unreachable!("integers in blocks of {other:?}"),
-        };
+        }
+    }
+
+    /// Blocks of 32 neighbours, each with a scale and a zero point, of which `less` is left out.
+    fn neighbours(&self, kind: BlockType, half: Half, less: i32) -> Vec<u8> {
         let bytes = kind.size().1;
         let mut blocks = vec![0; self.codes.len() / BLOCK * bytes];
         let per_row = self.width / BLOCK;
@@ -91,36 +97,91 @@ impl Integers {
             };
             block[..2].copy_from_slice(&scale);
             block[2] = (self.zeros[at] - less) as u8;
-            match kind {
-                BlockType::Group4(_) => {
-                    for (i, byte) in block[3..].iter_mut().enumerate() {
-                        *byte = codes[i] | codes[BLOCK / 2 + i] << 4;
-                    }
-                }
-                _ => block[3..].copy_from_slice(codes),
-            }
+            write_codes(codes, &mut block[3..]);
         });
         blocks
     }
+
+    /// Whole rows, each with the scales and zero points of its groups.
+    fn grouped_rows(&self, row: GroupedRow) -> Vec<u8> {
+        let mut rows = vec![0; self.codes.len() / self.width.max(1) * row.bytes()];
+        let codes = self.codes.par_chunks_exact(self.width.max(1));
+        rows.par_chunks_exact_mut(row.bytes()).zip(codes).enumerate().for_each(|(index, (bytes, codes))| {
+            let (stored, of_groups) = bytes.split_at_mut(row.code_bytes());
+            write_codes(codes, stored);
+            let groups = index * self.groups..(index + 1) * self.groups;
+            let numbers =
+                self.scales[groups.clone()].iter().copied().chain(self.zeros[groups].iter().map(|z| *z as f32));
+            for (to, number) in of_groups.as_chunks_mut().0.iter_mut().zip(numbers) {
+                *to = number.to_le_bytes();
+            }
+        });
+        rows
+    }
 }
 
-/// Returns the type of blocks that keep rows of `width` integers of so many bits in groups of `group` neighbours; none where a block would have
-/// two scales, or the scale is no 16-bit float: with more bits a zero point times it would be rounded.
-pub(super) fn block_type(
-    scales: &Part<'_>,
-    bits: u32,
-    width: usize,
-    group: usize,
-    zero_is_less_one: bool,
-) -> Option<BlockType> {
-    let half = match scales.dtype() {
-        Dtype::F16 => Half::F16,
-        Dtype::BF16 => Half::Bf16,
-        _ => return None,
-    };
-    let fits = width.is_multiple_of(BLOCK) && (group.is_multiple_of(BLOCK) || group >= width);
-    fits.then_some(match bits {
-        0..=4 => BlockType::Group4(half),
-        _ => BlockType::Group8(half, zero_is_less_one),
-    })
+/// Writes codes as they are or, where there is room for half of them, in nibbles: the low ones are the first half of 32.
+fn write_codes(codes: &[u8], to: &mut [u8]) {
+    if to.len() == codes.len() {
+        return to.copy_from_slice(codes);
+    }
+    for (codes, to) in codes.chunks_exact(BLOCK).zip(to.chunks_exact_mut(BLOCK / 2)) {
+        let (first, second) = codes.split_at(BLOCK / 2);
+        for (byte, (low, high)) in to.iter_mut().zip(first.iter().zip(second)) {
+            *byte = low | high << 4;
+        }
+    }
+}
+
+/// Integers that engines may keep, as a format has them.
+pub(super) struct Kept<'a> {
+    pub(super) scales: &'a Part<'a>,
+    pub(super) bits: u32,
+    /// Inputs of a row.
+    pub(super) inputs: usize,
+    /// Inputs of a group.
+    pub(super) group: usize,
+    /// Groups of a row.
+    pub(super) groups: usize,
+    /// Groups are neighbours in their order.
+    pub(super) in_order: bool,
+    pub(super) zeros: ZeroPoints,
+}
+
+/// Range of zero points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ZeroPoints {
+    /// Those of the codes.
+    OfCodes,
+    /// One more than the codes.
+    OneMore,
+    /// Any numbers.
+    Any,
+}
+
+impl Kept<'_> {
+    /// Returns the type of blocks that keep rows of these integers: of 32 inputs, or of a row where a block would have two scales, a zero point
+    /// beyond a byte, or a scale that is no 16-bit float (with more bits a zero point times it would be rounded); none where rows are
+    /// not whole blocks of 32, or groups so small that f32 takes no more memory.
+    pub(super) fn block_type(&self) -> Option<BlockType> {
+        if !self.inputs.is_multiple_of(BLOCK) {
+            return None;
+        }
+        let half = match self.scales.dtype() {
+            Dtype::F16 => Some(Half::F16),
+            Dtype::BF16 => Some(Half::Bf16),
+            _ => None,
+        };
+        let of_blocks = self.in_order && (self.group.is_multiple_of(BLOCK) || self.group >= self.inputs);
+        let wide = self.bits > 4;
+        match (half.filter(|_| of_blocks), self.zeros) {
+            (Some(half), ZeroPoints::OfCodes | ZeroPoints::OneMore) if !wide => Some(BlockType::Group4(half)),
+            (Some(half), ZeroPoints::OfCodes) => Some(BlockType::Group8(half, false)),
+            (Some(half), ZeroPoints::OneMore) => Some(BlockType::Group8(half, true)),
+            _ => {
+                let row = GroupedRow { inputs: self.inputs, groups: self.groups, wide };
+                (row.bytes() < size_of::<f32>() * self.inputs).then_some(BlockType::GroupedRow(row))
+            }
+        }
+    }
 }

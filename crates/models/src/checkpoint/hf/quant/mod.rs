@@ -163,6 +163,22 @@ impl Matrix<'_> {
         }))
     }
 
+    /// Returns the group of each input of a matrix in grouped rows; none for other matrices.
+    ///
+    /// # Errors
+    /// Those of reading the file.
+    pub(in crate::checkpoint) fn groups_of_inputs(&self) -> Result<Option<Vec<u32>>, CheckpointError> {
+        let Some(BlockType::GroupedRow(row)) = self.block_type() else { return Ok(None) };
+        let of = match self {
+            Matrix::Scaled(matrix) => matrix.groups_of_inputs(),
+            Matrix::Packed(matrix) => matrix.groups_of_inputs()?,
+            Matrix::Gptq(matrix) => matrix.groups_of_inputs()?,
+            Matrix::Awq(matrix) => matrix.groups_of_inputs(),
+            Matrix::Nf4(_) => return Ok(None),
+        };
+        Ok(Some((0..row.inputs).map(|input| of.column(input) as u32).collect()))
+    }
+
     /// Dequantises rows, which are output channels.
     ///
     /// # Errors

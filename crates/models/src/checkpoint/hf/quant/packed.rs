@@ -1,7 +1,7 @@
 //! `pack-quantized` of compressed-tensors: integers in words of 32 bits along the inputs, the first in the lowest bits, each with
 //! half of its range added so that it is not negative. A word holds `32 / bits` of them, rounded down.
 use super::super::files::HfFiles;
-use super::integers::{self, GroupOf, Integers, by_row};
+use super::integers::{GroupOf, Integers, Kept, ZeroPoints, by_row};
 use super::part::{FLOATS, Part};
 use super::scaled::{Grid, shaped};
 use super::settings::Scales;
@@ -60,15 +60,25 @@ impl<'a> PackedMatrix<'a> {
         Ok(Some(PackedMatrix { words, shape, scales: stored, zeros, groups, grid, across, bits, size }))
     }
 
-    /// Type of the blocks that keep it; none with act order, where the inputs of a block are in several groups, and with
-    /// one zero point a matrix, which need not be within the range of its integers.
+    /// Type of the blocks that keep it.
     pub(super) fn block_type(&self) -> Option<BlockType> {
-        let kind = integers::block_type(&self.scales, self.bits, self.size[1], self.grid.columns(), false);
-        let is_within = self.zeros.as_ref().is_none_or(|zeros| zeros.dtype() == Dtype::I32);
-        kind.filter(|_| is_within && self.groups_of_inputs().is_ok_and(|of| of.is_in_order()))
+        let kept = Kept {
+            scales: &self.scales,
+            bits: self.bits,
+            inputs: self.size[1],
+            group: self.grid.columns(),
+            groups: self.across,
+            in_order: self.groups_of_inputs().ok()?.is_in_order(),
+            zeros: match &self.zeros {
+                // One for the matrix need not be within the range of its integers.
+                Some(part) if part.dtype() == Dtype::I8 => ZeroPoints::Any,
+                _ => ZeroPoints::OfCodes,
+            },
+        };
+        kept.block_type()
     }
 
-    fn groups_of_inputs(&self) -> Result<GroupOf, CheckpointError> {
+    pub(super) fn groups_of_inputs(&self) -> Result<GroupOf, CheckpointError> {
         let size = self.grid.columns();
         Ok(match &self.groups {
             Some(part) => GroupOf::columns(group_indices(part, self.across)?, size),

@@ -1,6 +1,6 @@
 //! 8-bit floats or integers beside scales: `fp8`, `fbgemm_fp8`, and compressed-tensors without packing.
 use super::super::files::HfFiles;
-use super::integers::{self, GroupOf, Integers};
+use super::integers::{GroupOf, Integers, Kept, ZeroPoints};
 use super::part::{FLOATS, Part};
 use super::settings::{Scaled, Scales};
 use crate::checkpoint::{BlockType, CheckpointError};
@@ -113,10 +113,19 @@ impl<'a> ScaledMatrix<'a> {
         Ok(Some(rows.flat_map(of_row).collect()))
     }
 
-    /// Type of the blocks that keep it; none where a block would have two scales, and of floats with zero points.
+    /// Type of the blocks that keep it; none of floats where a block would have two scales, or that have zero points.
     pub(super) fn block_type(&self) -> Option<BlockType> {
         if self.weight.dtype() == Dtype::I8 {
-            return integers::block_type(&self.scales, 8, self.width, self.grid.columns, false);
+            let kept = Kept {
+                scales: &self.scales,
+                bits: 8,
+                inputs: self.width,
+                group: self.grid.columns,
+                groups: self.grid.across,
+                in_order: true,
+                zeros: ZeroPoints::OfCodes,
+            };
+            return kept.block_type();
         }
         let fits = self.grid.columns.is_multiple_of(BLOCK) || self.grid.columns >= self.width;
         (fits && self.width.is_multiple_of(BLOCK) && self.zeros.is_none()).then_some(BlockType::E4m3)
@@ -151,9 +160,13 @@ impl<'a> ScaledMatrix<'a> {
             codes: codes.into_iter().map(|code| code ^ 0x80).collect(),
             zeros: rows.clone().flat_map(zeros).collect(),
             scales: rows.flat_map(|row| self.grid.of_row(&scales, row).0.iter().copied()).collect(),
-            of: GroupOf::Neighbours(self.grid.columns),
+            of: self.groups_of_inputs(),
         };
         Ok(integers.blocks(kind))
+    }
+
+    pub(super) fn groups_of_inputs(&self) -> GroupOf {
+        GroupOf::Neighbours(self.grid.columns)
     }
 
     /// Computes `(q - z) * s`.

@@ -1,7 +1,7 @@
 //! Matrices of every format come back bit for bit.
 use super::super::part::e4m3;
 use super::*;
-use crate::checkpoint::{BlockType, Half};
+use crate::checkpoint::{BlockType, GroupedRow, Half};
 
 pub(super) fn gptq_settings(bits: u32, group: i64, act_order: bool, format: Option<&str>) -> Value {
     let mut settings = json!({"quant_method": "gptq", "bits": bits, "group_size": group, "desc_act": act_order, "sym": false,
@@ -386,8 +386,8 @@ fn stored_nf4_is_read() {
     Folder::of(31, "Phi3ForCausalLM", sizes, nf4_settings(true), &|r, o, i| nf4(r, o, i, true)).check();
 }
 
-/// Values of blocks by their definition: a scale, a zero point or none, and 32 codes.
-fn values(kind: BlockType, blocks: &[u8]) -> Vec<f32> {
+/// Values of blocks by their definition: a scale, a zero point or none, and 32 codes; or a row with those of its groups.
+fn values(kind: BlockType, blocks: &[u8], groups_of_inputs: &[u32]) -> Vec<f32> {
     let half = |half: Half, bytes: &[u8]| match half {
         Half::F16 => half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
         Half::Bf16 => half::bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
@@ -408,6 +408,19 @@ fn values(kind: BlockType, blocks: &[u8]) -> Vec<f32> {
                 let scale = f32::from_le_bytes([block[0], block[1], block[2], block[3]]);
                 block[4..].iter().map(|code| e4m3(*code) * scale).collect()
             }
+            BlockType::GroupedRow(row) => {
+                let (codes, of_groups) = block.split_at(row.code_bytes());
+                let number = |i: usize| f32::from_le_bytes(of_groups[4 * i..4 * i + 4].try_into().unwrap());
+                let code = |i: usize| match row.wide {
+                    true => codes[i],
+                    false => codes[i / 32 * 16 + i % 16] >> (i % 32 / 16 * 4) & 15,
+                };
+                let weight = |(i, group): (usize, &u32)| {
+                    let group = *group as usize;
+                    (f32::from(code(i)) - number(row.groups + group)) * number(group)
+                };
+                groups_of_inputs.iter().enumerate().map(weight).collect()
+            }
             other => panic!("{other:?}"),
         }
     };
@@ -416,27 +429,41 @@ fn values(kind: BlockType, blocks: &[u8]) -> Vec<f32> {
 
 /// Checks that the matrices of layers are kept in blocks of this type whose values are those of the file, bit for bit.
 fn check_blocks(what: &str, folder: &Folder, expected: Option<BlockType>) {
+    check_blocks_of(what, folder, &|_| expected);
+}
+
+/// [`check_blocks`] with a type for each width.
+fn check_blocks_of(what: &str, folder: &Folder, expected: &dyn Fn(usize) -> Option<BlockType>) {
     folder.check();
     let place = folder.write();
     let checkpoint = Checkpoint::open(place.path()).unwrap();
     for (parameter, shape) in checkpoint.config.parameters() {
         let is_quantised = matches!(parameter, Parameter::Layer(..)) && shape.len() == 2;
         let kind = checkpoint.block_type(parameter, &shape);
-        assert_eq!(kind, expected.filter(|_| is_quantised), "{what}: {parameter}");
+        assert_eq!(kind, expected(shape[shape.len() - 1]).filter(|_| is_quantised), "{what}: {parameter}");
         let Some(kind) = kind else { continue };
-        let found = values(kind, &checkpoint.blocks(parameter, &shape).unwrap());
+        let groups = checkpoint.groups_of_inputs(parameter, &shape);
+        assert_eq!(groups.is_ok(), matches!(kind, BlockType::GroupedRow(_)), "{what}: {parameter}");
+        let found = values(kind, &checkpoint.blocks(parameter, &shape).unwrap(), &groups.unwrap_or_default());
         let same = found.iter().map(|v| v.to_bits()).eq(folder.expected[&parameter].iter().map(|v| v.to_bits()));
         assert!(same, "{what}: {parameter} in {kind:?}");
     }
 }
 
+/// Sizes of a Llama whose rows are whole blocks.
+pub(super) fn whole_blocks() -> Value {
+    json!({"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16})
+}
+
+/// The same of a Phi-3, whose file has its projections on top of each other.
+fn fused_blocks() -> Value {
+    json!({"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "pad_token_id": 0})
+}
+
 #[test]
 fn matrices_of_whole_blocks_stay_as_they_are_stored() {
-    let llama = json!({"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16});
-    let fused = json!({"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2,
-        "pad_token_id": 0});
     let of = |settings: &Value, writer: &Writer<'_>| {
-        Folder::of(31, "LlamaForCausalLM", llama.clone(), settings.clone(), writer)
+        Folder::of(31, "LlamaForCausalLM", whole_blocks(), settings.clone(), writer)
     };
     let four = Some(BlockType::Group4(Half::F16));
     for (bits, group, act_order, format, kind) in [
@@ -445,9 +472,6 @@ fn matrices_of_whole_blocks_stay_as_they_are_stored() {
         (2, 64, false, None, four),
         (8, 32, false, None, Some(BlockType::Group8(Half::F16, true))),
         (8, 32, false, Some("gptq_v2"), Some(BlockType::Group8(Half::F16, false))),
-        // Inputs of a block in several groups; groups that end within a block.
-        (4, 32, true, None, None),
-        (4, 16, false, None, None),
     ] {
         let less = u32::from(format != Some("gptq_v2"));
         let writer = move |random: &mut Random, outputs, inputs| {
@@ -465,7 +489,7 @@ fn matrices_of_whole_blocks_stay_as_they_are_stored() {
             json!({"quant_method": "awq", "bits": 4, "group_size": group, "version": "gemm", "zero_point": true});
         let writer = move |r: &mut Random, o, i| awq(r, o, i, if group < 0 { i } else { group as usize });
         check_blocks(&format!("awq {group}"), &of(&settings, &writer), four);
-        check_blocks("fused", &Folder::of(5, "Phi3ForCausalLM", fused.clone(), settings, &writer), four);
+        check_blocks("fused", &Folder::of(5, "Phi3ForCausalLM", fused_blocks(), settings, &writer), four);
     }
     for (bits, group, asymmetric, order, kind) in [
         (4, 32, false, None, Some(BlockType::Group4(Half::Bf16))),
@@ -473,7 +497,6 @@ fn matrices_of_whole_blocks_stay_as_they_are_stored() {
         (3, 32, true, None, Some(BlockType::Group4(Half::Bf16))),
         (8, 0, true, None, Some(BlockType::Group8(Half::Bf16, false))),
         (5, 32, false, None, Some(BlockType::Group8(Half::Bf16, false))),
-        (4, 32, true, Some("group"), None),
     ] {
         let strategy = if group == 0 { "channel" } else { "group" };
         let size = if group == 0 { Value::Null } else { json!(group) };
@@ -507,5 +530,63 @@ fn matrices_of_whole_blocks_stay_as_they_are_stored() {
         one.stored.push(("weight_zero_point", (Dtype::I8, vec![1], vec![zero as u8])));
         one
     };
-    check_blocks("one zero", &of(&compressed("pack-quantized", weights), &writer), None);
+    let row = |inputs| Some(BlockType::GroupedRow(GroupedRow { inputs, groups: 1, wide: false }));
+    check_blocks_of("one zero", &of(&compressed("pack-quantized", weights), &writer), &row);
+}
+
+#[test]
+fn matrices_whose_groups_are_no_blocks_are_kept_by_rows() {
+    let of = |settings: &Value, writer: &Writer<'_>| {
+        Folder::of(37, "LlamaForCausalLM", whole_blocks(), settings.clone(), writer)
+    };
+    let rows = |group: usize, wide: bool| {
+        move |inputs: usize| Some(BlockType::GroupedRow(GroupedRow { inputs, groups: inputs.div_ceil(group), wide }))
+    };
+    // Inputs of a block in several groups; groups that end within a block, the last one shorter than the others.
+    for (bits, group, act_order, format) in [
+        (4, 32, true, None),
+        (8, 32, true, Some("gptq_v2")),
+        (2, 16, true, None),
+        (4, 16, false, None),
+        (8, 40, false, None),
+        (4, 40, true, None),
+    ] {
+        let less = u32::from(format != Some("gptq_v2"));
+        let writer =
+            move |random: &mut Random, outputs, inputs| gptq(random, [outputs, inputs], bits, group, act_order, less);
+        let (settings, what) =
+            (gptq_settings(bits, group as i64, act_order, format), format!("gptq {bits} {group} {act_order}"));
+        check_blocks_of(&what, &of(&settings, &writer), &rows(group, bits > 4));
+        check_blocks_of(
+            &what,
+            &Folder::of(5, "Phi3ForCausalLM", fused_blocks(), settings, &writer),
+            &rows(group, bits > 4),
+        );
+    }
+    let settings = json!({"quant_method": "awq", "bits": 4, "group_size": 16, "version": "gemm", "zero_point": true});
+    check_blocks_of("awq 16", &of(&settings, &|r: &mut Random, o, i| awq(r, o, i, 16)), &rows(16, false));
+    let weights = json!({"num_bits": 4, "type": "int", "strategy": "group", "symmetric": false, "group_size": 32,
+        "actorder": "group"});
+    let writer = |r: &mut Random, o, i| packed(r, [o, i], 4, 32, true, true);
+    check_blocks_of("packed", &of(&compressed("pack-quantized", weights), &writer), &rows(32, false));
+    // Scales in f32, which a zero point times them would round.
+    let weights = json!({"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": false});
+    let writer = |random: &mut Random, outputs, inputs| integers(random, [outputs, inputs], true, f32s);
+    check_blocks_of("f32", &of(&compressed("int-quantized", weights), &writer), &|inputs| rows(inputs, true)(inputs));
+    let mixture = json!({"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "num_local_experts": 3, "num_experts_per_tok": 2});
+    let writer = |random: &mut Random, outputs, inputs| gptq(random, [outputs, inputs], 4, 32, true, 1);
+    let folder = Folder::of(9, "MixtralForCausalLM", mixture, gptq_settings(4, 32, true, None), &writer);
+    let place = folder.write();
+    let checkpoint = Checkpoint::open(place.path()).unwrap();
+    for (parameter, shape) in checkpoint.config.parameters() {
+        let Some(kind) = checkpoint.block_type(parameter, &shape) else { continue };
+        assert_eq!(Some(kind), rows(32, false)(shape[1]), "{parameter}");
+        let groups = checkpoint.groups_of_inputs(parameter, &shape).unwrap();
+        let found = values(kind, &checkpoint.blocks(parameter, &shape).unwrap(), &groups);
+        assert_eq!(found, folder.expected[&parameter], "{parameter}");
+    }
+    // Groups so small that their scales take more than f32 does.
+    let writer = |random: &mut Random, outputs, inputs| gptq(random, [outputs, inputs], 4, 2, true, 1);
+    check_blocks("tiny", &of(&gptq_settings(4, 2, true, None), &writer), None);
 }

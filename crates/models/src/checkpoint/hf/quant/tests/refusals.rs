@@ -68,6 +68,11 @@ fn damaged_parts_are_named_with_their_file() {
     let index = |value: i32| move |(_, _, bytes): &mut Stored| bytes[12..16].copy_from_slice(&value.to_le_bytes());
     refused(gptq4(), "up_proj.g_idx", &index(3), &["column 3", "group 3", "3 groups"]);
     refused(gptq4(), "up_proj.g_idx", &index(-1), &["column 3", "group -1"]);
+    let rows = || {
+        let writer = |random: &mut Random, outputs, inputs| gptq(random, [outputs, inputs], 4, 16, true, 1);
+        Folder::of(37, "LlamaForCausalLM", whole_blocks(), gptq_settings(4, 16, true, None), &writer)
+    };
+    refused(rows(), "up_proj.g_idx", &index(4), &["column 3", "group 4", "4 groups"]);
     missing(fp8(), "v_proj.weight_scale_inv");
     refused(fp8(), "v_proj.weight_scale_inv", &|(_, shape, _)| shape.reverse(), &["has shape [3, 1], expected [1, 3]"]);
     refused(fp8(), "v_proj.weight", &|(dtype, _, _)| *dtype = Dtype::F8_E5M2, &["F8_E5M2", "fp8 e4m3"]);
